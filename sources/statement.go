@@ -1,0 +1,155 @@
+// Package sources holds the nouns of the provider's word (Statement, Record,
+// Coverage ranges) and the two small interfaces between which every provider
+// fits: a Location lists and opens deliveries, a Format reads them; neither
+// knows the other. Each location and each format has a package below.
+//
+// The package refuses to decide anything: a source reads, package matcher
+// decides, and nothing here knows the journal or the database.
+package sources
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+)
+
+// Delivery is one thing that a location offers: a file, an object, a listing.
+type Delivery struct {
+	// Name identifies the delivery within its location, as a person would say it.
+	Name string
+	// Version tells two contents under one name apart where the location can
+	// (an ETag, a version id); empty otherwise.
+	Version string
+	// Size in bytes; -1 if the location does not say.
+	Size int64
+	// ModifiedAt is the location's word on when the content was written; zero if unknown.
+	ModifiedAt time.Time
+}
+
+// Location lists and opens deliveries. List yields in a stable order; an error
+// ends the listing and means that it is not whole. Open may be called more
+// than once for a delivery, and fails if the content changed since List.
+type Location interface {
+	List(ctx context.Context) iter.Seq2[Delivery, error]
+	Open(ctx context.Context, d Delivery) (io.ReadCloser, error)
+}
+
+// Period is the time that a statement speaks of: half-open, [From, To), UTC.
+type Period struct{ From, To time.Time }
+
+// IsZero reports that the period is not known.
+func (p Period) IsZero() bool { return p.From.IsZero() && p.To.IsZero() }
+
+func (p Period) String() string {
+	if p.IsZero() {
+		return "unknown"
+	}
+	return fmt.Sprintf("[%s, %s)", p.From.UTC().Format(time.RFC3339), p.To.UTC().Format(time.RFC3339))
+}
+
+// Controls are control totals, declared by the provider or computed by us.
+// A nil pointer means: not declared, or not computable.
+type Controls struct {
+	// Count of all data rows, rejected and skipped ones included.
+	Count *int64 `json:"count,omitempty"`
+	// Sum over the amount column of the same rows, in minor units, signed as written.
+	Sum *int64 `json:"sum_minor,omitempty"`
+	// Currency of Sum, where one currency holds for the whole statement.
+	Currency string `json:"currency,omitempty"`
+}
+
+// EndProof says what proves that a statement was read to its end.
+type EndProof string
+
+// The ends that a statement can have.
+const (
+	// EndUnproven: nothing proves the end, and none was assumed. Never complete.
+	EndUnproven EndProof = "unproven"
+	// EndAssumed: the configuration takes the end of the file for the end.
+	EndAssumed EndProof = "assumed"
+	// EndFooter: a declared count or sum agrees with what was read.
+	EndFooter EndProof = "footer"
+)
+
+// Summary is what a format knows once the last row has been read.
+type Summary struct {
+	// Period and AsOf are as the document states them; zero if it does not.
+	Period   Period
+	AsOf     time.Time
+	Declared Controls
+	Computed Controls
+	EndProof EndProof
+	// Rows = Records + Rejects + Skipped.
+	Rows, Records, Rejects, Skipped int64
+}
+
+// Format reads documents of one form with one field mapping.
+type Format interface {
+	// Name of the format, as in the configuration ("csv").
+	Name() string
+	// Digest of everything in the mapping that can change what is read; hex.
+	// A document read under another digest is read again.
+	Digest() string
+	// Period tells what can be known of the period without reading a row (from
+	// the name of the delivery); zero if nothing.
+	Period(d Delivery) (Period, error)
+	// Open starts to read a document. The returned error may be a *Refusal.
+	Open(r io.Reader, d Delivery) (Reader, error)
+}
+
+// Reader reads one document, row by row, in constant memory.
+type Reader interface {
+	// Next fills rec with the next record. It returns io.EOF after the last
+	// row; a *Reject for a row that could not be understood (reading goes on);
+	// a *Refusal if the document as a whole can't be trusted; any other error
+	// is an outage. The strings in rec stay valid; rec itself is reused.
+	Next(rec *Record) error
+	// Summary is valid after io.EOF. Its error is a *Refusal if the document
+	// as a whole can't be trusted (totals differ, no footer, no row at all).
+	Summary() (Summary, error)
+}
+
+// Reject is a row that could not be understood.
+type Reject struct {
+	// Line is the physical line on which the row starts, the header included.
+	Line int
+	// Field is the key of the mapping (occurred_at), empty if the row as such is wrong.
+	Field string
+	// Reason says what is wrong with the value, and quotes it.
+	Reason string
+}
+
+func (r *Reject) Error() string {
+	if r.Field == "" {
+		return fmt.Sprintf("line %d: %s", r.Line, r.Reason)
+	}
+	return fmt.Sprintf("line %d: %s: %s", r.Line, r.Field, r.Reason)
+}
+
+// Refusal says why a document as a whole can't be trusted. The statement goes
+// to quarantine: none of it counts as evidence or coverage.
+type Refusal struct {
+	// Line is the physical line where it shows; 0 if it concerns the whole document.
+	Line int
+	// Column is the header or number of the column; empty if none.
+	Column string
+	// Reason says what is wrong; Remedy what to do about it.
+	Reason string
+	Remedy string
+}
+
+func (r *Refusal) Error() string {
+	text := r.Reason
+	if r.Column != "" {
+		text = fmt.Sprintf("column %q: %s", r.Column, text)
+	}
+	if r.Line > 0 {
+		text = fmt.Sprintf("line %d: %s", r.Line, text)
+	}
+	if r.Remedy != "" {
+		text += "; " + r.Remedy
+	}
+	return text
+}
