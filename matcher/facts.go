@@ -94,8 +94,8 @@ type Facts struct {
 	Coverage []SourceCoverage
 	// LateSuccess: a worker whose lease had run out reported a success.
 	LateSuccess bool
-	// Reviewed: a person has reviewed or acknowledged the operation, or it was
-	// sent to review; only a decision of a person may permit now.
+	// Reviewed: a person has reviewed or acknowledged the operation; only a
+	// decision of a person may permit now.
 	Reviewed bool
 	// UnownedSameAmount are records in the evidence window that nobody owns,
 	// with the same amount and currency; UnownedWithoutReference those without

@@ -1,0 +1,487 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"reconciler/reconcile"
+	"reconciler/sources"
+)
+
+// loadBatch is how many rows are sorted, compared with what is known, and
+// copied at a time. It sets the resident memory of a load.
+const loadBatch = 100_000
+
+// rejectLimit is how many rejects of one statement are kept in full; the rest
+// is only counted.
+const rejectLimit = 10_000
+
+// rowQuerier is the part of a pool or transaction that reads one row.
+type rowQuerier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+func oneRegistered(row pgx.Row) (*reconcile.Registered, error) {
+	var reg reconcile.Registered
+	err := row.Scan(&reg.ID, &reg.State, &reg.Complete, &reg.Reason, &reg.Rejects)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil //nolint:nilnil // "not known" is an answer, not an error
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &reg, nil
+}
+
+// row is a record on its way into the database.
+type row struct {
+	rec           sources.Record
+	key           string
+	idHash        int64
+	keyHash       int64
+	referenceHash int64
+	hash          int64
+}
+
+// loading is the state of one statement that is being loaded.
+type loading struct {
+	s    *Store
+	tx   pgx.Tx
+	doc  reconcile.Document
+	out  reconcile.Loaded
+	h    hasher
+	rows []row
+	keys []byte
+	// asOf by which versions are compared, until the summary states another.
+	asOf time.Time
+	// previous is the current statement of this account and period, 0 if none;
+	// stale says that it is newer than this one.
+	previous int64
+	stale    bool
+	// ordinals counts equal records without an id.
+	ordinals map[int64]int
+	batches  int
+	stored   int64
+	rejects  []sources.Reject
+	outside  int64
+}
+
+// Load reads the document to its end, and registers it with all that it says,
+// or not at all: one transaction, in which nothing is visible before its end.
+func (s *Store) Load(ctx context.Context, d reconcile.Document, r sources.Reader) (reconcile.Loaded, error) {
+	l := &loading{s: s, doc: d, ordinals: map[int64]int{}}
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		l.tx = tx
+		if err := l.begin(ctx); err != nil || l.out.Known {
+			return err
+		}
+		if err := l.read(ctx, r); err != nil {
+			return err
+		}
+		return l.finish(ctx, r)
+	})
+	if err != nil {
+		return reconcile.Loaded{}, err
+	}
+	return l.out, nil
+}
+
+// begin takes the source's row, so that one statement of a source is loaded at
+// a time, and registers the statement.
+func (l *loading) begin(ctx context.Context) error {
+	d := l.doc
+	if err := l.lockSource(ctx); err != nil {
+		return err
+	}
+	reg, err := l.s.known(ctx, l.tx, d.StatementID)
+	if err != nil {
+		return fmt.Errorf("look up statement %s: %w", d.Name, err)
+	}
+	if reg != nil {
+		l.out.Registered, l.out.Known = *reg, true
+		return nil
+	}
+	firstSeen, err := l.s.firstSeen(ctx, l.tx, d)
+	if err != nil {
+		return err
+	}
+	l.asOf = derivedAsOf(d, firstSeen)
+	lo, hi := bounds(d.Period)
+	err = l.tx.QueryRow(ctx, l.s.sql(`
+		INSERT INTO {r}.statements (source, account, accounts, name, version, sha256, size, format, mapping_digest,
+		       state, complete, end_proof, period, as_of, run_id, first_seen_at, accepted_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'accepted', false, 'unproven',
+		       CASE WHEN $10::timestamptz IS NULL THEN NULL ELSE tstzrange($10, $11) END, $12, $13, $14, $15)
+		RETURNING statement_id`),
+		d.Source, account(d.Accounts), d.Accounts, d.Name, d.Version, d.SHA256, d.Size, d.Format, d.MappingDigest,
+		lo, hi, l.asOf, null(d.RunID), firstSeen, d.At).Scan(&l.out.ID)
+	if err != nil {
+		return fmt.Errorf("register statement %s: %w", d.Name, err)
+	}
+	return l.findPrevious(ctx)
+}
+
+func (l *loading) lockSource(ctx context.Context) error {
+	var n int64
+	err := l.tx.QueryRow(ctx, l.s.sql(`SELECT generation FROM {r}.sources WHERE source = $1 FOR UPDATE`), l.doc.Source).Scan(&n)
+	if err != nil {
+		return fmt.Errorf("lock source %s: %w", l.doc.Source, err)
+	}
+	return nil
+}
+
+// firstSeen is when these bytes were first seen as a statement of this period,
+// whatever the mapping then was.
+func (s *Store) firstSeen(ctx context.Context, db rowQuerier, d reconcile.Document) (time.Time, error) {
+	var seen *time.Time
+	lo, hi := bounds(d.Period)
+	err := db.QueryRow(ctx, s.sql(`
+		SELECT min(first_seen_at) FROM {r}.statements
+		 WHERE source = $1 AND sha256 = $2 AND account = $3
+		   AND ((period IS NULL AND $4::timestamptz IS NULL) OR period = tstzrange($4, $5))`),
+		d.Source, d.SHA256, account(d.Accounts), lo, hi).Scan(&seen)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("look up first sight of %s: %w", d.Name, err)
+	}
+	if seen == nil {
+		return d.At, nil
+	}
+	return seen.UTC(), nil
+}
+
+// derivedAsOf is the moment up to which a document speaks that does not say it
+// itself: the earlier of modification and first sight, less the production delay.
+func derivedAsOf(d reconcile.Document, firstSeen time.Time) time.Time {
+	at := firstSeen
+	if !d.ModifiedAt.IsZero() && d.ModifiedAt.Before(at) {
+		at = d.ModifiedAt
+	}
+	return at.Add(-d.ProductionDelay).UTC()
+}
+
+// findPrevious finds the current statement of the same account and period.
+func (l *loading) findPrevious(ctx context.Context) error {
+	lo, hi := bounds(l.doc.Period)
+	if lo == nil {
+		return nil
+	}
+	var asOf time.Time
+	err := l.tx.QueryRow(ctx, l.s.sql(`
+		SELECT statement_id, as_of FROM {r}.statements
+		 WHERE source = $1 AND account = $2 AND period = tstzrange($3, $4)
+		   AND state = 'accepted' AND superseded_by IS NULL AND statement_id <> $5
+		 ORDER BY as_of DESC, statement_id DESC LIMIT 1`),
+		l.doc.Source, account(l.doc.Accounts), lo, hi, l.out.ID).Scan(&l.previous, &asOf)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for an earlier version of %s: %w", l.doc.Name, err)
+	}
+	l.stale = asOf.After(l.asOf)
+	return nil
+}
+
+// read takes the document row by row.
+func (l *loading) read(ctx context.Context, r sources.Reader) error {
+	l.rows = make([]row, 0, 1024)
+	var rec sources.Record
+	var read int64
+	for {
+		err := r.Next(&rec)
+		var reject *sources.Reject
+		switch {
+		case errors.Is(err, io.EOF):
+			return l.flush(ctx)
+		case errors.As(err, &reject):
+			l.out.Rejects++
+			if len(l.rejects) < rejectLimit {
+				l.rejects = append(l.rejects, *reject)
+			}
+			continue
+		case err != nil:
+			return fmt.Errorf("read %s: %w", l.doc.Name, err)
+		}
+		l.take(&rec)
+		if read++; read%10_000 == 0 {
+			if err := ctx.Err(); err != nil {
+				return context.Cause(ctx)
+			}
+			if l.doc.Progress != nil {
+				l.doc.Progress(read)
+			}
+		}
+		if len(l.rows) >= loadBatch {
+			if err := l.flush(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// take computes what a record is known by.
+func (l *loading) take(rec *sources.Record) {
+	d := &l.doc
+	out := row{rec: *rec}
+	if rec.ProviderOperationID == "" {
+		l.keys = d.Identity.AppendKey(l.keys[:0], &out.rec)
+		h := l.h.sum(hashRecord, string(l.keys))
+		out.rec.Ordinal = l.ordinals[h]
+		l.ordinals[h]++
+	}
+	out.key = d.Identity.Key(&out.rec)
+	out.keyHash = l.h.sum(hashRecord, d.Source, out.key)
+	if rec.ProviderOperationID != "" {
+		out.idHash = l.h.sum(hashProviderID, d.Provider, rec.ProviderOperationID)
+	} else {
+		out.idHash = l.h.sum(hashContent, d.Source, out.key)
+	}
+	if rec.BusinessReference != "" {
+		out.referenceHash = l.h.sum(hashReference, d.Provider, rec.BusinessReference)
+	}
+	out.hash = l.h.content(&out.rec)
+	if l.outsidePeriod(rec) {
+		l.outside++
+	}
+	l.rows = append(l.rows, out)
+}
+
+// outsidePeriod reports that a record bears a date that the statement's period
+// does not hold: the period, or the file's name, is then not to be believed.
+func (l *loading) outsidePeriod(rec *sources.Record) bool {
+	p := l.doc.Period
+	if p.IsZero() {
+		return false
+	}
+	at := rec.OccurredAt
+	if l.doc.DatedBy == sources.ByBooking {
+		at = rec.BookedAt
+		if at.IsZero() {
+			// Booked later than it happened: only "not after the end" can be asked.
+			return !rec.OccurredAt.IsZero() && !rec.OccurredAt.Before(p.To)
+		}
+	}
+	return !at.IsZero() && (at.Before(p.From) || !at.Before(p.To))
+}
+
+// finish judges the whole, retires what it supersedes, and completes the
+// registration.
+func (l *loading) finish(ctx context.Context, r sources.Reader) error {
+	sum, err := r.Summary()
+	if err != nil {
+		return fmt.Errorf("close %s: %w", l.doc.Name, err)
+	}
+	l.out.Summary = sum
+	reasons := l.judge(sum)
+	l.out.State = "accepted"
+	if l.stale {
+		l.out.State = "superseded"
+	} else if l.previous != 0 {
+		if err := l.retire(ctx); err != nil {
+			return err
+		}
+	}
+	l.out.Complete = len(reasons) == 0
+	for i, why := range reasons {
+		if i > 0 {
+			l.out.Reason += "; "
+		}
+		l.out.Reason += why
+	}
+	if err := l.register(ctx, sum); err != nil {
+		return err
+	}
+	if err := l.s.putRejects(ctx, l.tx, l.out.ID, l.rejects); err != nil {
+		return err
+	}
+	if err := l.touch(ctx); err != nil {
+		return err
+	}
+	if err := l.closeQuarantine(ctx); err != nil {
+		return err
+	}
+	return l.s.bump(ctx, l.tx, l.doc.Source)
+}
+
+// judge lists what keeps the statement from being complete.
+func (l *loading) judge(sum sources.Summary) []string {
+	var why []string
+	if sum.EndProof == sources.EndUnproven {
+		why = append(why, "nothing proves that it was read to its end")
+	}
+	if l.out.Rejects > 0 {
+		why = append(why, fmt.Sprintf("%d rows could not be understood", l.out.Rejects))
+	}
+	if l.doc.Period.IsZero() {
+		why = append(why, "its period is not known")
+	}
+	if l.outside > 0 {
+		why = append(why, fmt.Sprintf("%d records are dated outside its period %s", l.outside, l.doc.Period))
+	}
+	return why
+}
+
+func (l *loading) register(ctx context.Context, sum sources.Summary) error {
+	declared, err := json.Marshal(sum.Declared)
+	if err != nil {
+		return fmt.Errorf("encode declared totals: %w", err)
+	}
+	computed, err := json.Marshal(sum.Computed)
+	if err != nil {
+		return fmt.Errorf("encode computed totals: %w", err)
+	}
+	var superseded *int64
+	if l.stale {
+		superseded = &l.previous
+	}
+	_, err = l.tx.Exec(ctx, l.s.sql(`
+		UPDATE {r}.statements
+		   SET state = $2, complete = $3, end_proof = $4, row_count = $5, record_count = $6, reject_count = $7,
+		       skipped_count = $8, stored_count = $9, declared = $10, computed = $11, reason = $12, superseded_by = $13
+		 WHERE statement_id = $1`),
+		l.out.ID, l.out.State, l.out.Complete, string(sum.EndProof), sum.Rows, sum.Records, sum.Rejects,
+		sum.Skipped, l.stored, declared, computed, l.out.Reason, superseded)
+	if err != nil {
+		return fmt.Errorf("complete the registration of %s: %w", l.doc.Name, err)
+	}
+	return nil
+}
+
+// closeQuarantine marks deliveries in quarantine as repaired by this
+// statement: those of the same account and period, or of the same name where
+// the period could not be told.
+func (l *loading) closeQuarantine(ctx context.Context) error {
+	if l.stale {
+		return nil
+	}
+	lo, hi := bounds(l.doc.Period)
+	_, err := l.tx.Exec(ctx, l.s.sql(`
+		UPDATE {r}.statements SET superseded_by = $1
+		 WHERE source = $2 AND account = $3 AND state = 'quarantined' AND superseded_by IS NULL
+		   AND ((period IS NULL AND name = $4) OR period = tstzrange($5, $6))`),
+		l.out.ID, l.doc.Source, account(l.doc.Accounts), l.doc.Name, lo, hi)
+	if err != nil {
+		return fmt.Errorf("close the quarantine of %s: %w", l.doc.Name, err)
+	}
+	return nil
+}
+
+// bump raises the generation of a source's evidence.
+func (s *Store) bump(ctx context.Context, tx pgx.Tx, source string) error {
+	if _, err := tx.Exec(ctx, s.sql(`UPDATE {r}.sources SET generation = generation + 1 WHERE source = $1`), source); err != nil {
+		return fmt.Errorf("raise the generation of %s: %w", source, err)
+	}
+	return nil
+}
+
+func (s *Store) putRejects(ctx context.Context, tx pgx.Tx, id int64, rejects []sources.Reject) error {
+	for chunk := range slices.Chunk(rejects, 1000) {
+		lines, fields, reasons := make([]int, len(chunk)), make([]string, len(chunk)), make([]string, len(chunk))
+		for i, r := range chunk {
+			lines[i], fields[i], reasons[i] = r.Line, r.Field, r.Reason
+		}
+		_, err := tx.Exec(ctx, s.sql(`
+			INSERT INTO {r}.rejects (statement_id, line, field, reason)
+			SELECT $1, * FROM unnest($2::int[], $3::text[], $4::text[])`), id, lines, fields, reasons)
+		if err != nil {
+			return fmt.Errorf("store rejects: %w", err)
+		}
+	}
+	return nil
+}
+
+// packHashes writes the identities of records as 16 bytes each.
+func packHashes(rows []row, which []int) []byte {
+	out := make([]byte, 0, 16*len(which))
+	for _, i := range which {
+		out = binary.LittleEndian.AppendUint64(out, uint64(rows[i].idHash))  //nolint:gosec // bits only
+		out = binary.LittleEndian.AppendUint64(out, uint64(rows[i].keyHash)) //nolint:gosec // bits only
+	}
+	return out
+}
+
+// Quarantine registers a document that can't be trusted. None of its records
+// is stored; while it is the newest of its period, the older one proves no
+// absence there.
+func (s *Store) Quarantine(ctx context.Context, d reconcile.Document, rejects []sources.Reject, refusal *sources.Refusal) (reconcile.Registered, error) {
+	reg := reconcile.Registered{State: "quarantined", Reason: refusal.Error()}
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		l := &loading{s: s, tx: tx, doc: d}
+		if err := l.lockSource(ctx); err != nil {
+			return err
+		}
+		known, err := s.known(ctx, tx, d.StatementID)
+		if err != nil {
+			return err
+		}
+		if known != nil {
+			reg = *known
+			return nil
+		}
+		firstSeen, err := s.firstSeen(ctx, tx, d)
+		if err != nil {
+			return err
+		}
+		lo, hi := bounds(d.Period)
+		err = tx.QueryRow(ctx, s.sql(`
+			INSERT INTO {r}.statements (source, account, accounts, name, version, sha256, size, format, mapping_digest,
+			       state, complete, end_proof, period, as_of, reject_count, reason, run_id, first_seen_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'quarantined', false, 'unproven',
+			       CASE WHEN $10::timestamptz IS NULL THEN NULL ELSE tstzrange($10, $11) END, $12, $13, $14, $15, $16)
+			RETURNING statement_id`),
+			d.Source, account(d.Accounts), d.Accounts, d.Name, d.Version, d.SHA256, d.Size, d.Format, d.MappingDigest,
+			lo, hi, derivedAsOf(d, firstSeen), len(rejects), reg.Reason, null(d.RunID), firstSeen).Scan(&reg.ID)
+		if err != nil {
+			return fmt.Errorf("register %s in quarantine: %w", d.Name, err)
+		}
+		if err := s.putRejects(ctx, tx, reg.ID, rejects); err != nil {
+			return err
+		}
+		// An earlier delivery in quarantine under this name is no longer the newest.
+		if _, err := tx.Exec(ctx, s.sql(`
+			UPDATE {r}.statements SET superseded_by = $1
+			 WHERE source = $2 AND account = $3 AND name = $4 AND state = 'quarantined' AND superseded_by IS NULL
+			   AND statement_id <> $1 AND period IS NOT DISTINCT FROM (SELECT period FROM {r}.statements WHERE statement_id = $1)`),
+			reg.ID, d.Source, account(d.Accounts), d.Name); err != nil {
+			return fmt.Errorf("replace the quarantined %s: %w", d.Name, err)
+		}
+		if err := s.requeueAbsences(ctx, tx, d.Source, d.Period); err != nil {
+			return err
+		}
+		return s.bump(ctx, tx, d.Source)
+	})
+	if err != nil {
+		return reconcile.Registered{}, fmt.Errorf("quarantine %s: %w", d.Name, err)
+	}
+	return reg, nil
+}
+
+// requeueAbsences sends every operation whose absence rests on statements of
+// this period back to be decided again.
+func (s *Store) requeueAbsences(ctx context.Context, tx pgx.Tx, source string, p sources.Period) error {
+	lo, hi := bounds(p)
+	if lo == nil {
+		return nil
+	}
+	_, err := tx.Exec(ctx, s.sql(`
+		WITH moved AS (
+			SELECT DISTINCT a.idempotency_key
+			  FROM {r}.absence_proofs a JOIN {r}.statements st USING (statement_id)
+			 WHERE st.source = $1 AND st.period && tstzrange($2, $3)),
+		marked AS (
+			UPDATE {r}.operation_decisions d SET evidence_replaced = true
+			  FROM moved WHERE d.idempotency_key = moved.idempotency_key AND NOT d.evidence_replaced)
+		INSERT INTO {j}.agent_operation_changes (idempotency_key) SELECT idempotency_key FROM moved`), source, lo, hi)
+	if err != nil {
+		return fmt.Errorf("send absences back to be decided: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"reconciler/matcher"
+	"reconciler/reconcile"
+	"reconciler/sources"
+)
+
+// PutSource makes the source known and brings its rules up to date. A changed
+// rule changes what is covered, so it raises the generation.
+func (s *Store) PutSource(ctx context.Context, src matcher.SourceRule) error {
+	_, err := s.db.Exec(ctx, s.sql(`
+		INSERT INTO {r}.sources AS s (source, provider, accounts, dated_by, settlement_lag, retention)
+		VALUES ($1, $2, $3, $4, make_interval(secs => $5), CASE WHEN $6 > 0 THEN make_interval(secs => $6) END)
+		ON CONFLICT (source) DO UPDATE
+		   SET provider = excluded.provider, accounts = excluded.accounts, dated_by = excluded.dated_by,
+		       settlement_lag = excluded.settlement_lag, retention = excluded.retention,
+		       generation = s.generation + 1
+		 WHERE (s.provider, s.accounts, s.dated_by, s.settlement_lag, s.retention)
+		    IS DISTINCT FROM (excluded.provider, excluded.accounts, excluded.dated_by, excluded.settlement_lag, excluded.retention)`),
+		src.Name, src.Provider, src.Accounts, string(src.DatedBy), int64(src.SettlementLag.Seconds()), int64(src.Retention.Seconds()))
+	if err != nil {
+		return fmt.Errorf("register source %s: %w", src.Name, err)
+	}
+	return nil
+}
+
+// account is the text under which a statement of these accounts is filed.
+func account(accounts []string) string {
+	out := ""
+	for i, a := range accounts {
+		if i > 0 {
+			out += ","
+		}
+		out += a
+	}
+	return out
+}
+
+// Known finds a statement that was registered from the same bytes under the
+// same mapping for the same period; nil if there is none.
+func (s *Store) Known(ctx context.Context, id reconcile.StatementID) (*reconcile.Registered, error) {
+	reg, err := s.known(ctx, s.db, id)
+	if err != nil {
+		return nil, fmt.Errorf("look up statement %s of %s: %w", id.SHA256, id.Source, err)
+	}
+	return reg, nil
+}
+
+func (s *Store) known(ctx context.Context, db rowQuerier, id reconcile.StatementID) (*reconcile.Registered, error) {
+	lo, hi := bounds(id.Period)
+	row := db.QueryRow(ctx, s.sql(`
+		SELECT statement_id, state, complete, reason, reject_count
+		  FROM {r}.statements
+		 WHERE source = $1 AND sha256 = $2 AND mapping_digest = $3 AND account = $4
+		   AND ((period IS NULL AND $5::timestamptz IS NULL) OR period = tstzrange($5, $6))
+		 ORDER BY statement_id DESC LIMIT 1`), id.Source, id.SHA256, id.MappingDigest, account(id.Accounts), lo, hi)
+	return oneRegistered(row)
+}
+
+func bounds(p sources.Period) (lo, hi any) {
+	if p.IsZero() {
+		return nil, nil
+	}
+	return p.From, p.To
+}
