@@ -1,6 +1,12 @@
 package matcher
 
-import "slices"
+import (
+	"slices"
+	"time"
+
+	"reconciler/journal"
+	"reconciler/sources"
+)
 
 // Claim is one operation's claim on one record.
 type Claim struct {
@@ -25,4 +31,32 @@ func Owner(claims []Claim) (owner string, tie []string, ok bool) {
 		return tie[0], nil, true
 	}
 	return "", tie, false
+}
+
+// EvidenceWindow is the time in which the operation's effect may stand in the
+// source's records: from its creation to its last possible effect, by the
+// source's clock, and further by the lag where the source is dated by booking.
+func EvidenceWindow(f Facts, s SourceRule, p Policy, now time.Time) sources.Period {
+	return newTiming(f, p, now).window(s)
+}
+
+// TierOf finds the strongest tier by which an operation claims a record of the
+// given provider. Names are compared to the byte; folded holds the forms of the
+// operation's reference under the folding of the record's source, none if it
+// declares none. The provider and account of the operation bind where it names them.
+func TierOf(op journal.Operation, rec *sources.Record, provider string, folded []string) (Tier, bool) {
+	if op.Provider != "" && op.Provider != provider || op.Account != "" && op.Account != rec.Account {
+		return 0, false
+	}
+	switch {
+	case rec.ProviderOperationID != "" && rec.ProviderOperationID == op.ProviderOperationID:
+		return TierProviderOperationID, true
+	case rec.IdempotencyKey != "" && rec.IdempotencyKey == op.IdempotencyKey:
+		return TierIdempotencyKey, true
+	case rec.BusinessReference != "" && rec.BusinessReference == op.Reference():
+		return TierBusinessReference, true
+	case slices.ContainsFunc(rec.FoldedReferences, func(form string) bool { return slices.Contains(folded, form) }):
+		return TierFoldedReference, true
+	}
+	return 0, false
 }

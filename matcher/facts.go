@@ -85,6 +85,10 @@ type SourceCoverage struct {
 // Facts is everything that a decision on one operation may rest on.
 type Facts struct {
 	Operation journal.Operation
+	// WorkerUpdatedAt is the operation's updated_at as a worker last set it:
+	// the reconciler's own moves do not move the evidence window. Zero means
+	// Operation.UpdatedAt.
+	WorkerUpdatedAt time.Time
 	// Candidates in any order: current and replaced, owned or not.
 	Candidates []Candidate
 	// Sources of the policy, all of them, in any order.
