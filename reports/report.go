@@ -188,13 +188,16 @@ type Statement struct {
 	From, To, AsOf        time.Time
 	RecordCount           int64
 	RejectCount           int64
-	DeclaredCount         *int64
-	DeclaredSumMinor      *int64
-	ComputedSumMinor      *int64
-	Currency              string
-	SHA256                string
-	Reason                string
-	Rejects               []Reject
+	// DeclaredCount and ComputedCount are of all data rows, rejects and skipped
+	// ones included; nil where the provider declares none, or none was counted.
+	DeclaredCount, ComputedCount *int64
+	// DeclaredSumMinor and ComputedSumMinor are in minor units of Currency.
+	DeclaredSumMinor *int64
+	ComputedSumMinor *int64
+	Currency         string
+	SHA256           string
+	Reason           string
+	Rejects          []Reject
 	// InThisRun says that this run read it.
 	InThisRun bool
 }
