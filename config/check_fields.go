@@ -1,0 +1,220 @@
+package config
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"reconciler/money"
+	"reconciler/sources"
+)
+
+// mapped is one configured field of a source.
+type mapped struct {
+	name  string
+	path  keyPath
+	field *sources.Field
+}
+
+// mappedFields lists the configured fields, in the order of sources.Mapping.
+func mappedFields(p keyPath, m *sources.Mapping) []mapped {
+	var out []mapped
+	v := reflect.ValueOf(m).Elem()
+	for i, name := range fieldNames(v.Type()) {
+		if field, ok := v.Field(i).Interface().(*sources.Field); ok && field != nil && name != "" {
+			out = append(out, mapped{name: name, path: p.key(name), field: field})
+		}
+	}
+	return out
+}
+
+func checkFields(log *ledger, p keyPath, s Source) {
+	at := p.key("fields")
+	m := &s.Fields
+	for _, f := range mappedFields(at, m) {
+		f.check(log)
+	}
+	if m.Status == nil {
+		log.problem(at.key("status"), "must be said; map the provider's words ({column: State, map: {Executed: succeeded}}), or give one for all rows ({value: succeeded})")
+	}
+	if m.ProviderOperationID == nil && m.IdempotencyKey == nil && m.BusinessReference == nil {
+		log.problem(at, "has nothing by which a record could be found; map provider_operation_id, idempotency_key or business_reference")
+	}
+	if (m.Amount != nil || m.Fee != nil) && m.Currency == nil {
+		log.problem(at.key("currency"), "must be said where an amount is; name its column, or give one for all rows ({value: EUR})")
+	}
+	switch {
+	case s.DatedBy == sources.ByBooking && m.BookedAt == nil:
+		log.problem(at.key("booked_at"), "must be said where dated_by is booked; name its column")
+	case s.DatedBy == sources.ByOccurrence && m.OccurredAt == nil:
+		log.problem(at.key("occurred_at"), "must be said where dated_by is occurred; name its column, or say dated_by: booked")
+	}
+	if !log.said(p.key("timezone")) && hasLocalTimes(m) {
+		log.warn(p.key("timezone"), "is not said, and times without a zone are read as UTC; name the zone in which this provider keeps its days")
+	}
+}
+
+func hasLocalTimes(m *sources.Mapping) bool {
+	for _, f := range []*sources.Field{m.OccurredAt, m.BookedAt, m.SettledAt} {
+		if f != nil && f.Layout != "" && !strings.Contains(f.Layout, "Z07") && !strings.Contains(f.Layout, "-07") {
+			return true
+		}
+	}
+	return false
+}
+
+// The names of fields that share a form.
+func isAmount(name string) bool { return name == "amount" || name == "fee" }
+
+func isTime(name string) bool { return strings.HasSuffix(name, "_at") }
+
+func isReference(name string) bool {
+	return name == "business_reference" || name == "idempotency_key"
+}
+
+// targets lists the words that a field's map may lead to; nil if any may.
+func targets(name string) []string {
+	switch name {
+	case "status":
+		return asWords(sources.Statuses())
+	case "kind":
+		return asWords(sources.Kinds())
+	case "direction":
+		return asWords([]sources.Direction{sources.Debit, sources.Credit})
+	}
+	return nil
+}
+
+func asWords[T ~string](values []T) []string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = string(v)
+	}
+	return words
+}
+
+func (f mapped) check(log *ledger) {
+	switch {
+	case f.field.Column == nil && f.field.Value == nil:
+		log.problem(f.path, "says neither column nor value; write one of them")
+	case f.field.Column != nil && f.field.Value != nil:
+		log.problem(f.path, "says both column and value; keep one of them")
+	}
+	f.checkValue(log)
+	f.checkMap(log)
+	if log.said(f.path.key("extract")) {
+		pattern(log, f.path.key("extract"), f.field.Extract)
+	}
+	f.checkAmount(log)
+	f.checkTime(log)
+	f.checkReference(log)
+}
+
+// misplaced refuses an option that has no effect on this field.
+func (f mapped) misplaced(log *ledger, right bool, where string, options ...string) bool {
+	if right {
+		return false
+	}
+	for _, option := range options {
+		if p := f.path.key(option); log.said(p) {
+			log.problem(p, "has no effect here; it belongs to %s", where)
+		}
+	}
+	return true
+}
+
+func (f mapped) checkValue(log *ledger) {
+	if f.field.Value == nil {
+		return
+	}
+	p := f.path.key("value")
+	for _, option := range []string{"extract", "map", "decimal", "group", "layout"} {
+		if at := f.path.key(option); log.said(at) {
+			log.problem(at, "has no effect on a constant value; write the final value")
+		}
+	}
+	checkText(log, p, *f.field.Value, "write the value of every row, or remove the field")
+	switch {
+	case isTime(f.name):
+		log.problem(p, "one time for every row proves nothing; name a column")
+	case f.name == "currency":
+		checkCurrency(log, p, *f.field.Value)
+	case targets(f.name) != nil:
+		checkWord(log, p, *f.field.Value, targets(f.name))
+	}
+}
+
+func (f mapped) checkMap(log *ledger) {
+	p := f.path.key("map")
+	if !log.said(p) {
+		return
+	}
+	if len(f.field.Map) == 0 {
+		log.problem(p, "is empty; translate the provider's words, or remove it")
+	}
+	for _, word := range slices.Sorted(maps.Keys(f.field.Map)) {
+		target := f.field.Map[word]
+		switch known := targets(f.name); {
+		case known != nil:
+			checkWord(log, p.key(word), target, known)
+		case f.name == "currency":
+			checkCurrency(log, p.key(word), target)
+		case isAmount(f.name) || isTime(f.name):
+			log.problem(p, "has no effect here; amounts and times are read by decimal, group and layout")
+			return
+		}
+	}
+}
+
+func checkCurrency(log *ledger, p keyPath, code string) {
+	if _, ok := money.Exponent(code); !ok {
+		log.problem(p, "%s is not an ISO 4217 currency; write its three capital letters: EUR", log.show(p, code))
+	}
+}
+
+func (f mapped) checkAmount(log *ledger) {
+	if f.misplaced(log, isAmount(f.name), "amount and fee", "decimal", "group") {
+		return
+	}
+	format := money.NumberFormat{Decimal: f.field.Decimal, Group: f.field.Group}
+	if err := format.Check(); err != nil {
+		log.problem(f.path, "%v", err)
+	}
+}
+
+func (f mapped) checkTime(log *ledger) {
+	if f.misplaced(log, isTime(f.name), "the fields that end in _at", "layout") {
+		return
+	}
+	if p := f.path.key("layout"); log.said(p) {
+		checkLayout(log, p, f.field.Layout)
+	}
+}
+
+func (f mapped) checkReference(log *ledger) {
+	f.misplaced(log, isReference(f.name), "business_reference", "fold")
+	if !f.misplaced(log, f.name == "provider_operation_id", "provider_operation_id", "unique_per") {
+		if p := f.path.key("unique_per"); log.said(p) {
+			checkWord(log, p, f.field.UniquePer, []string{"day"})
+		}
+	}
+	if f.field.Fold != nil && f.field.Fold.Length < 0 {
+		log.problem(f.path.key("fold", "length"), "is negative; write the number of characters that the provider keeps")
+	}
+}
+
+// checkLayout refuses a layout from which a day can't be read back: it is
+// usually one in the letters of another language.
+func checkLayout(log *ledger, p keyPath, layout string) {
+	probe := time.Date(2031, time.November, 28, 17, 46, 39, 0, time.UTC)
+	read, err := time.Parse(layout, probe.Format(layout))
+	const form = `%s can't be read as a time; write the moment Mon Jan 2 15:04:05 2006 as the provider would: "02.01.2006", "2006-01-02 15:04:05"`
+	switch {
+	case err != nil || read.Year() != 2031 || read.Month() != time.November || read.Day() != 28:
+		log.problem(p, form, log.show(p, layout))
+	case read.Hour() != 0 && read.Hour() != 17:
+		log.problem(p, "%s has a 12-hour clock without AM or PM; write 15 for the hour, or add PM", log.show(p, layout))
+	}
+}

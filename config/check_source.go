@@ -1,0 +1,146 @@
+package config
+
+import (
+	"errors"
+	"net/url"
+	"path"
+	"regexp/syntax"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/htmlindex"
+
+	"reconciler/sources"
+)
+
+func (c *Config) checkSource(log *ledger, name string) {
+	p, s := at("sources", name), c.Sources[name]
+	checkName(log, p, name)
+	checkText(log, p.key("provider"), s.Provider, "name the provider, or remove the key for the source's name")
+	checkAccounts(log, p, s)
+	checkLocation(log, p, s.Location)
+	checkFormat(log, p, s)
+	c.zone(log, p.key("timezone"), s.Timezone)
+	checkFields(log, p, s)
+	checkCompleteness(log, p.key("completeness"), s.Completeness)
+	checkWord(log, p.key("dated_by"), s.DatedBy, []sources.Dating{sources.ByOccurrence, sources.ByBooking})
+	if !log.said(p.key("settlement_lag")) {
+		log.problem(p.key("settlement_lag"), "must be said; write the longest time that this provider may take to show an effect: 72h")
+	}
+	if log.said(p.key("retention")) && s.Retention == 0 {
+		log.problem(p.key("retention"), "is zero; write how long the provider remembers, or remove the key if it is for ever")
+	}
+	if s.Retention > 0 && s.DatedBy == sources.ByOccurrence && s.Retention <= s.SettlementLag {
+		log.problem(p.key("retention"), "is not longer than the settlement lag, so nothing would ever be covered; correct one of the two")
+	}
+	if s.Unjournaled != nil {
+		pattern(log, p.key("unjournaled", "pattern"), s.Unjournaled.Pattern)
+	}
+}
+
+func checkAccounts(log *ledger, p keyPath, s Source) {
+	p = p.key("accounts")
+	checkList(log, p, s.Accounts)
+	account := s.Fields.Account
+	switch {
+	case len(s.Accounts) == 0:
+		log.problem(p, "is empty; name an account, or remove the key for one account named like the source")
+	case account == nil && len(s.Accounts) > 1:
+		log.problem(p, "names several accounts, and nothing says which a record belongs to; add fields.account, or make a source of each")
+	case account != nil && account.Column != nil && !log.said(p):
+		log.problem(p, "must be said where the account stands in each row; list the accounts that this source covers")
+	case account != nil && account.Value != nil && !slices.Contains(s.Accounts, *account.Value):
+		log.problem(p, "does not contain the account of fields.account; use the same word in both")
+	}
+}
+
+// checkLocation accepts the forms that this version can fetch.
+func checkLocation(log *ledger, p keyPath, location string) {
+	at := p.key("location")
+	if !log.said(at) {
+		log.problem(at, "must be said; name the files: statements/acme-*.csv")
+		return
+	}
+	checkText(log, at, location, "name the files: statements/acme-*.csv")
+	if scheme, _, ok := strings.Cut(location, "://"); ok {
+		if u, err := url.Parse(location); err == nil {
+			scheme = u.Scheme
+		}
+		log.problem(at, "a location of the kind %s:// is not supported by this version; fetch the files to a folder and name that: statements/*.csv", scheme)
+		return
+	}
+	if _, err := path.Match(location, ""); err != nil {
+		log.problem(at, "%s is not a file pattern; close every [", log.show(at, location))
+	}
+}
+
+func checkFormat(log *ledger, p keyPath, s Source) {
+	if s.Profile != "" || log.said(p.key("profile")) {
+		log.problem(p.key("profile"), "profiles are not supported by this version; write format: csv with fields")
+	}
+	if s.Profile == "" && s.Format != "csv" {
+		at := p.key("format")
+		log.problem(at, "format %s is not supported by this version; use csv", log.show(at, s.Format))
+	}
+	p = p.key("csv")
+	delimiter, quote := p.key("delimiter"), p.key("quote")
+	checkCharacter(log, delimiter, s.CSV.Delimiter)
+	checkCharacter(log, quote, s.CSV.Quote)
+	if s.CSV.Delimiter == s.CSV.Quote {
+		log.problem(quote, "is the same as the delimiter; correct one of the two")
+	}
+	if _, err := htmlindex.Get(s.CSV.Encoding); err != nil {
+		at := p.key("encoding")
+		log.problem(at, "%s is not a known encoding; write its WHATWG name: utf-8, windows-1251, shift_jis", log.show(at, s.CSV.Encoding))
+	}
+	if s.CSV.HeaderRow < 1 {
+		log.problem(p.key("header_row"), "must be 1 or more; it is the line of the header, counted from 1")
+	}
+}
+
+func checkCharacter(log *ledger, p keyPath, text string) {
+	r, size := utf8.DecodeRuneInString(text)
+	if size != len(text) || size == 0 || r == utf8.RuneError || r == '\n' || r == '\r' || r == 0 {
+		log.problem(p, `%s must be one character; a tab is written "\t"`, log.show(p, text))
+	}
+}
+
+func checkCompleteness(log *ledger, p keyPath, c sources.Completeness) {
+	if checkWord(log, p.key("end"), c.End, []string{endProven, endAssumed}) && c.End == endProven && c.Footer == nil {
+		log.problem(p.key("end"), "%s needs a proof of the end; configure completeness.footer, or say end: assumed, under which an absence is only ever reviewed", endProven)
+	}
+	if f := c.Footer; f != nil {
+		pattern(log, p.key("footer", "match"), f.Match)
+		if f.Count == nil && f.Sum == nil {
+			log.problem(p.key("footer"), "declares neither count nor sum; name the column of at least one")
+		}
+	}
+	if c.Period == nil {
+		log.warn(p, "has no period, so statements of this source cover no time and prove no absence; add completeness.period")
+		return
+	}
+	checkPeriod(log, p.key("period"), *c.Period)
+}
+
+func checkPeriod(log *ledger, p keyPath, rule sources.PeriodRule) {
+	if re := pattern(log, p.key("pattern"), rule.Pattern); re != nil {
+		groups := re.SubexpNames()
+		has := func(name string) bool { return slices.Contains(groups, name) }
+		if has("day") == (has("from") || has("to")) || has("from") != has("to") {
+			log.problem(p.key("pattern"), "must have the groups from and to, or the one group day; write (?P<from>…) and (?P<to>…)")
+		}
+	}
+	if rule.Layout != "" {
+		checkLayout(log, p.key("layout"), rule.Layout)
+	}
+}
+
+// regexpFault puts the shown text in place of the expression, of which the
+// parser quotes a part: it may have come from the environment.
+func regexpFault(err error, shown string) string {
+	if fault := (*syntax.Error)(nil); errors.As(err, &fault) {
+		return fault.Code.String() + " in " + shown
+	}
+	return "it can't be compiled: " + shown
+}
