@@ -83,6 +83,9 @@ type Summary struct {
 	EndProof EndProof
 	// Rows = Records + Rejects + Skipped.
 	Rows, Records, Rejects, Skipped int64
+	// FirstOccurred and LastOccurred bound OccurredAt over the records; zero if
+	// no record has one. A period that they contradict is a wrong one.
+	FirstOccurred, LastOccurred time.Time
 }
 
 // Format reads documents of one form with one field mapping.

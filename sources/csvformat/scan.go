@@ -1,0 +1,381 @@
+package csvformat
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"reconciler/sources"
+)
+
+const (
+	bufferSize = 256 << 10
+	// maxRow bounds the memory of one row. A longer one is a quote that opens
+	// and does not close before the rest of the file.
+	maxRow = 4 << 20
+)
+
+// errMore says that the buffer ends inside the row.
+var errMore = errors.New("the row goes on")
+
+// scanner cuts UTF-8 text into rows and cells by RFC 4180, strictly: a quote
+// in an unquoted cell, text behind a closing quote and a quote that never
+// closes are refusals. It takes LF and CRLF line ends. The cells are views
+// into its buffer, valid until the next row.
+type scanner struct {
+	src       io.Reader
+	delimiter byte
+	// quotes is false where the source declares that a quote is a plain character.
+	quotes bool
+	// decoded says that the text was converted, so that U+FFFD means damage.
+	decoded bool
+
+	buf      []byte
+	pos, end int
+	// checked is how far the encoding of the buffer is known to be valid.
+	checked int
+	// offset in the text of buf[0].
+	offset int64
+	eof    bool
+	// line is the physical line at pos, from 1.
+	line  int
+	cells [][]byte
+	spans []span
+}
+
+// span is a cell of a row that is still being read.
+type span struct {
+	from, to int
+	doubled  bool
+}
+
+func newScanner(src io.Reader, delimiter byte, quotes, decoded bool) *scanner { //nolint:revive // two independent facts of one source
+	return &scanner{
+		src: src, delimiter: delimiter, quotes: quotes, decoded: decoded,
+		buf: make([]byte, bufferSize), line: 1,
+	}
+}
+
+// start reads the first bytes and drops byte order marks. It returns io.EOF
+// for a text without a single byte.
+func (s *scanner) start() error {
+	if err := s.fill(); err != nil {
+		return err
+	}
+	for bytes.HasPrefix(s.buf[s.pos:s.end], []byte("\ufeff")) {
+		s.pos += len("\ufeff")
+	}
+	if s.pos == s.end && s.eof {
+		return io.EOF
+	}
+	return nil
+}
+
+// row returns the cells of the next row and the line on which it starts; an
+// empty line is a row with one empty cell.
+func (s *scanner) row() ([][]byte, int, error) {
+	for {
+		at := s.line
+		err := s.plainRow()
+		if err == nil {
+			return s.cells, at, nil
+		}
+		if !errors.Is(err, errMore) {
+			return nil, at, err
+		}
+		if err := s.fill(); err != nil {
+			return nil, at, err
+		}
+	}
+}
+
+// skipLine drops one physical line, whatever stands in it.
+func (s *scanner) skipLine() error {
+	for {
+		if at := bytes.IndexByte(s.buf[s.pos:s.end], '\n'); at >= 0 {
+			s.pos += at + 1
+			s.line++
+			return nil
+		}
+		if s.eof {
+			if s.pos == s.end {
+				return io.EOF
+			}
+			s.pos = s.end
+			return nil
+		}
+		if err := s.fill(); err != nil {
+			return err
+		}
+	}
+}
+
+// plainRow cuts a row without quotes, which nearly all are; it hands the
+// others to quotedRow.
+func (s *scanner) plainRow() error {
+	rest := s.buf[s.pos:s.end]
+	length := bytes.IndexByte(rest, '\n')
+	next := s.pos + length + 1
+	if length < 0 {
+		if !s.eof {
+			return errMore
+		}
+		if len(rest) == 0 {
+			return io.EOF
+		}
+		length, next = len(rest), s.end
+	}
+	row := rest[:length]
+	if s.quotes && bytes.IndexByte(row, '"') >= 0 {
+		return s.quotedRow()
+	}
+	for len(row) > 0 && row[len(row)-1] == '\r' {
+		row = row[:len(row)-1]
+	}
+	if bytes.IndexByte(row, '\r') >= 0 {
+		return bareReturn(s.line)
+	}
+	s.cells = s.cells[:0]
+	for {
+		at := bytes.IndexByte(row, s.delimiter)
+		if at < 0 {
+			break
+		}
+		s.cells = append(s.cells, row[:at:at])
+		row = row[at+1:]
+	}
+	s.cells = append(s.cells, row)
+	s.pos = next
+	s.line++
+	return nil
+}
+
+func bareReturn(line int) error {
+	return &sources.Refusal{
+		Line: line, Reason: "a carriage return stands inside the row, without a line feed",
+		Remedy: "the file must have LF or CRLF line ends",
+	}
+}
+
+// quotedRow cuts a row in which quotes stand; it may span several lines.
+func (s *scanner) quotedRow() error {
+	s.spans = s.spans[:0]
+	at, line := s.pos, s.line
+	for {
+		cell, next, err := s.cell(at, &line)
+		if err != nil {
+			return err
+		}
+		s.spans = append(s.spans, cell)
+		at = next
+		if at < s.end && s.buf[at] == s.delimiter {
+			at++
+			continue
+		}
+		break
+	}
+	for at < s.end && s.buf[at] == '\r' {
+		at++
+	}
+	switch {
+	case at == s.end && !s.eof:
+		return errMore
+	case at == s.end:
+	case s.buf[at] == '\n':
+		at++
+		line++
+	default:
+		return bareReturn(line)
+	}
+	s.cells = s.cells[:0]
+	for _, c := range s.spans {
+		text := s.buf[c.from:c.to]
+		if c.doubled {
+			text = undouble(text)
+		}
+		s.cells = append(s.cells, text)
+	}
+	s.pos, s.line = at, line
+	return nil
+}
+
+// cell reads one cell from at, and returns where the delimiter or the end of
+// the row stands.
+func (s *scanner) cell(at int, line *int) (span, int, error) {
+	if at == s.end && !s.eof {
+		return span{}, 0, errMore
+	}
+	if at == s.end || s.buf[at] != '"' {
+		return s.unquotedCell(at, *line)
+	}
+	opened := *line
+	at++
+	c := span{from: at}
+	for {
+		i := bytes.IndexByte(s.buf[at:s.end], '"')
+		if i < 0 && !s.eof {
+			return span{}, 0, errMore
+		}
+		if i < 0 {
+			return span{}, 0, &sources.Refusal{
+				Line: opened, Reason: "a quote opens on this line and never closes",
+				Remedy: "the file is cut short, or its quotes are no quotes (csv.quote: none)",
+			}
+		}
+		*line += bytes.Count(s.buf[at:at+i], []byte("\n"))
+		at += i + 1
+		if at == s.end && !s.eof {
+			return span{}, 0, errMore
+		}
+		if at < s.end && s.buf[at] == '"' {
+			c.doubled = true
+			at++
+			continue
+		}
+		break
+	}
+	c.to = at - 1
+	if at < s.end && s.buf[at] != s.delimiter && s.buf[at] != '\n' && s.buf[at] != '\r' {
+		return span{}, 0, &sources.Refusal{
+			Line: *line, Reason: "text goes on behind a closing quote",
+			Remedy: "quotes inside a quoted cell must be doubled",
+		}
+	}
+	return c, at, nil
+}
+
+func (s *scanner) unquotedCell(at, line int) (span, int, error) {
+	c := span{from: at}
+	for ; at < s.end; at++ {
+		switch s.buf[at] {
+		case s.delimiter, '\n', '\r':
+			c.to = at
+			return c, at, nil
+		case '"':
+			return span{}, 0, &sources.Refusal{
+				Line: line, Reason: "a quote stands inside an unquoted cell",
+				Remedy: "a cell with quotes must be quoted, and its quotes doubled; if quotes mean nothing in this file, declare csv.quote: none",
+			}
+		}
+	}
+	if !s.eof {
+		return span{}, 0, errMore
+	}
+	c.to = at
+	return c, at, nil
+}
+
+// undouble turns "" into ", in place.
+func undouble(text []byte) []byte {
+	out := text[:0]
+	for i := 0; i < len(text); i++ {
+		out = append(out, text[i])
+		if text[i] == '"' {
+			i++
+		}
+	}
+	return out
+}
+
+// fill moves the row in hand to the front and fills the rest of the buffer,
+// however small the portions are in which the source gives it: what is found
+// first must not depend on them. An error of the source is an outage and
+// comes before anything that the text may show.
+func (s *scanner) fill() error {
+	s.offset += int64(s.pos)
+	s.end = copy(s.buf, s.buf[s.pos:s.end])
+	s.checked -= s.pos
+	s.pos = 0
+	if s.end == len(s.buf) {
+		if len(s.buf) >= maxRow {
+			return &sources.Refusal{
+				Line: s.line, Reason: fmt.Sprintf("the row that starts here is longer than %d bytes", maxRow),
+				Remedy: "look for a quote that opens here and does not close, or for missing line ends",
+			}
+		}
+		s.buf = append(s.buf, make([]byte, len(s.buf))...)
+	}
+	if !s.eof {
+		n, eof, err := readFull(s.src, s.buf[s.end:])
+		if err != nil {
+			return err
+		}
+		s.end, s.eof = s.end+n, eof
+	}
+	return s.checkEncoding()
+}
+
+// checkEncoding refuses bytes that are not text in the declared encoding.
+func (s *scanner) checkEncoding() error {
+	limit := s.end
+	if !s.eof {
+		// A character at the very end may go on in the next portion.
+		for i := 1; i < utf8.UTFMax && s.end-i >= s.checked; i++ {
+			if at := s.end - i; utf8.RuneStart(s.buf[at]) {
+				if !utf8.FullRune(s.buf[at:s.end]) {
+					limit = at
+				}
+				break
+			}
+		}
+	}
+	fresh := s.buf[s.checked:limit]
+	bad := -1
+	switch {
+	case s.decoded:
+		bad = bytes.Index(fresh, []byte("\ufffd"))
+	case !utf8.Valid(fresh):
+		bad = firstInvalid(fresh)
+	}
+	if bad < 0 {
+		s.checked = limit
+		return nil
+	}
+	at := s.checked + bad
+	line := s.line + bytes.Count(s.buf[s.pos:at], []byte("\n"))
+	reason := fmt.Sprintf("byte 0x%02X at offset %d is not valid UTF-8", s.buf[at], s.offset+int64(at))
+	if s.decoded {
+		reason = "a byte does not exist in the declared encoding"
+	}
+	return &sources.Refusal{
+		Line: line, Reason: reason,
+		Remedy: "declare the encoding in which the file is written (csv.encoding)",
+	}
+}
+
+func firstInvalid(text []byte) int {
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return -1
+}
+
+// readFull fills the buffer unless the source ends. io.ReadFull cannot be used
+// here: its io.ErrUnexpectedEOF may also come from the source itself, whose
+// transfer broke off, and an outage is not the end of a statement.
+func readFull(src io.Reader, buf []byte) (n int, ended bool, err error) {
+	for idle := 0; n < len(buf); {
+		got, err := src.Read(buf[n:])
+		n += got
+		if got > 0 {
+			idle = 0
+		}
+		switch {
+		case err == io.EOF: //nolint:errorlint // a wrapped EOF is a source that broke off
+			return n, true, nil
+		case err != nil:
+			return n, false, fmt.Errorf("read statement: %w", err)
+		case got == 0:
+			if idle++; idle > 100 {
+				return n, false, fmt.Errorf("read statement: %w", io.ErrNoProgress)
+			}
+		}
+	}
+	return n, false, nil
+}
