@@ -60,3 +60,9 @@ func TierOf(op journal.Operation, rec *sources.Record, provider string, folded [
 	}
 	return 0, false
 }
+
+// CouldBeEffect reports whether a record of this kind and direction could be
+// an effect of the policy's actions; what is not known could.
+func CouldBeEffect(p Policy, kind sources.Kind, direction sources.Direction) bool {
+	return roleOf(kind, direction, p) == roleEffect
+}

@@ -49,6 +49,10 @@ type row struct {
 	keyHash       int64
 	referenceHash int64
 	hash          int64
+	// conflicted: another row under this key contradicts it.
+	conflicted bool
+	// owner of the version that this row replaces.
+	owner string
 }
 
 // loading is the state of one statement that is being loaded.
@@ -72,6 +76,8 @@ type loading struct {
 	stored   int64
 	rejects  []sources.Reject
 	outside  int64
+	// tupleStart is where the row being encoded begins.
+	tupleStart int
 }
 
 // Load reads the document to its end, and registers it with all that it says,

@@ -30,6 +30,8 @@ type Store struct {
 	names  *strings.Replacer
 	schema Schemas
 	log    *slog.Logger
+	// rehearsal: the store lives in a transaction that will be rolled back.
+	rehearsal bool
 
 	mu       sync.Mutex
 	coverage *coverageCache
@@ -65,7 +67,9 @@ func (s *Store) Rehearse(ctx context.Context, f func(*Store) error) error {
 	if err != nil {
 		return fmt.Errorf("begin a rehearsal: %w", err)
 	}
-	err = f(NewStore(tx, s.schema, s.log))
+	inner := NewStore(tx, s.schema, s.log)
+	inner.rehearsal = true
+	err = f(inner)
 	back := tx.Rollback(context.WithoutCancel(ctx))
 	if errors.Is(back, pgx.ErrTxClosed) {
 		back = nil

@@ -56,9 +56,10 @@ type Journal interface {
 type Runs interface {
 	Begin(ctx context.Context, run Run) error
 	Finish(ctx context.Context, run Run, summary reports.Summary) error
-	// Lock takes the job's lock or returns *LockedError. lost is closed when
-	// the lock could not be renewed in time; release frees it.
-	Lock(ctx context.Context, job, holder string) (lost <-chan struct{}, release func(), err error)
+	// Lock takes the job's lock or returns *LockedError. dead says of another
+	// holder that it is known to have died. lost is closed when the lock could
+	// not be renewed in time; release frees it.
+	Lock(ctx context.Context, job, holder string, dead func(holder string) bool) (lost <-chan struct{}, release func(), err error)
 	// Report reads what the report of a run shows.
 	Report(ctx context.Context, run Run, scope Scope) (reports.Report, error)
 }
@@ -101,6 +102,8 @@ type Scope struct {
 	// JobSources are the sources that this job fetches; their statements and
 	// exceptions are the job's.
 	JobSources []string
+	// Now is the instant of the run, by the database's clock.
+	Now time.Time
 	// Folds are the foldings that sources declare, by source.
 	Folds map[string]*sources.Fold
 	// WorkflowID, Operation, From and To choose operations; empty = all.
@@ -228,11 +231,4 @@ type Finding struct {
 type Incomplete struct {
 	Reasons  []string
 	Findings []Finding
-}
-
-// LockedError says that another run of the job holds its lock.
-type LockedError struct {
-	Job, Holder string
-	Since       time.Time
-	Expires     time.Time
 }

@@ -124,6 +124,8 @@ type Exception struct {
 	Records []Record
 	// Evidence as stored.
 	Evidence json.RawMessage
+	// FirstRunID is the run that opened (or last reopened) it.
+	FirstRunID string
 	// New says that this run opened (or reopened) it.
 	New bool
 }

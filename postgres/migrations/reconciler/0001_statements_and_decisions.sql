@@ -156,6 +156,8 @@ CREATE TABLE {{.reconciler}}.operation_decisions (
     provable_at       timestamptz,
     settled           boolean NOT NULL,
     evidence          jsonb NOT NULL,
+    -- Of everything above, so that an unchanged conclusion is not written again.
+    digest            text NOT NULL,
     -- The last transition that the reconciler made on this operation.
     moved_reason      text,
     moved_from        text,
@@ -196,7 +198,8 @@ CREATE TABLE {{.reconciler}}.exceptions (
     last_seen_at    timestamptz NOT NULL,
     first_run_id    text NOT NULL,
     last_run_id     text NOT NULL,
-    evidence        jsonb NOT NULL
+    evidence        jsonb NOT NULL,
+    evidence_digest text NOT NULL
 );
 CREATE INDEX exceptions_open ON {{.reconciler}}.exceptions (idempotency_key) WHERE state IN ('open', 'acknowledged');
 CREATE INDEX exceptions_open_source ON {{.reconciler}}.exceptions (source) WHERE state IN ('open', 'acknowledged') AND idempotency_key IS NULL;
@@ -288,3 +291,7 @@ SELECT o.idempotency_key, o.status,
   FROM {{.journal}}.agent_operations o
   LEFT JOIN {{.reconciler}}.operation_decisions d
     ON d.idempotency_key = o.idempotency_key AND d.status = o.status AND d.attempt_count = o.attempt_count;
+CREATE INDEX record_versions_conflict ON {{.reconciler}}.record_versions (source) WHERE replaced_reason = 'conflict';
+CREATE INDEX operation_decisions_open ON {{.reconciler}}.operation_decisions (provable_at) WHERE NOT settled;
+CREATE INDEX statements_incomplete ON {{.reconciler}}.statements (source) WHERE superseded_by IS NULL AND NOT complete;
+ALTER TABLE {{.reconciler}}.sources ADD COLUMN fold_digest text NOT NULL DEFAULT '';

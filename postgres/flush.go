@@ -1,0 +1,352 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"reconciler/sources"
+)
+
+// stored is what is known of a record that the database has already.
+type stored struct {
+	hash        int64
+	key         string
+	statementID int64
+	reference   string
+	amount      *int64
+	currency    string
+	status      sources.Status
+	occurredAt  time.Time
+	asOf        time.Time
+	owner       string
+}
+
+// fate is what becomes of a row that is known already by its key.
+type fate int
+
+const (
+	fateNew fate = iota
+	fateRepeat
+	fateMoved
+	fateChanged
+	fateOlder
+	fateConflict
+)
+
+// flush sorts the rows in hand by their index key, compares them with what is
+// known, and stores what is new.
+func (l *loading) flush(ctx context.Context) error {
+	if len(l.rows) == 0 {
+		return nil
+	}
+	slices.SortFunc(l.rows, func(a, b row) int {
+		return cmp.Or(cmp.Compare(a.idHash, b.idHash), cmp.Compare(a.keyHash, b.keyHash), cmp.Compare(a.rec.Line, b.rec.Line))
+	})
+	if err := l.mergeEqualKeys(ctx); err != nil {
+		return err
+	}
+	known, err := l.probe(ctx)
+	if err != nil {
+		return err
+	}
+	piles := map[fate][]int{}
+	for i := range l.rows {
+		f := fateNew
+		if k, ok := known[i]; ok {
+			if k.key != l.rows[i].key {
+				return fmt.Errorf("store %s: records %q and %q have the same hash", l.doc.Name, k.key, l.rows[i].key)
+			}
+			f = l.fate(&l.rows[i], k)
+		} else if l.stale {
+			f = fateOlder
+		}
+		piles[f] = append(piles[f], i)
+	}
+	if err := l.store(ctx, piles, known); err != nil {
+		return fmt.Errorf("store records of %s: %w", l.doc.Name, err)
+	}
+	l.batches++
+	l.rows = l.rows[:0]
+	return nil
+}
+
+// mergeEqualKeys leaves one row per key. Two rows of one document that speak
+// of the same record with another status are two moments of it: the later
+// stands. With another reference, amount or currency they contradict each
+// other, and the second is kept as a conflict.
+func (l *loading) mergeEqualKeys(ctx context.Context) error {
+	kept := l.rows[:0]
+	var conflicts []row
+	for _, r := range l.rows {
+		n := len(kept)
+		if n == 0 || kept[n-1].idHash != r.idHash || kept[n-1].keyHash != r.keyHash {
+			kept = append(kept, r)
+			continue
+		}
+		last := &kept[n-1]
+		switch {
+		case last.hash == r.hash:
+			l.out.Repeated++
+		case contradict(&last.rec, &r.rec):
+			conflicts = append(conflicts, r)
+		case later(&last.rec, &r.rec):
+			*last = r
+			l.out.Repeated++
+		default:
+			l.out.Repeated++
+		}
+	}
+	l.rows = kept
+	if len(conflicts) == 0 {
+		return nil
+	}
+	if err := l.copyVersions(ctx, conflicts, "conflict"); err != nil {
+		return err
+	}
+	return l.markLater(conflicts)
+}
+
+// markLater flags the rows in hand that a conflict contradicts.
+func (l *loading) markLater(conflicts []row) error {
+	for _, c := range conflicts {
+		i, ok := slices.BinarySearchFunc(l.rows, c, func(a, b row) int {
+			return cmp.Or(cmp.Compare(a.idHash, b.idHash), cmp.Compare(a.keyHash, b.keyHash))
+		})
+		if !ok {
+			return fmt.Errorf("store %s: line %d: the record that it contradicts is gone", l.doc.Name, c.rec.Line)
+		}
+		l.rows[i].conflicted = true
+	}
+	return nil
+}
+
+func contradict(a, b *sources.Record) bool {
+	return a.BusinessReference != b.BusinessReference || a.Currency != b.Currency ||
+		a.HasAmount != b.HasAmount || a.AmountMinor != b.AmountMinor
+}
+
+// rank orders statuses by how much of an operation's life they know.
+func rank(s sources.Status) int {
+	switch s {
+	case sources.Pending:
+		return 0
+	case sources.Failed, sources.Succeeded:
+		return 1
+	case sources.Reversed:
+		return 2
+	}
+	return 0
+}
+
+// later reports that b is the later word on the record: by the provider's
+// time, then by how far its status is, then by its line.
+func later(a, b *sources.Record) bool {
+	return cmp.Or(a.OccurredAt.Compare(b.OccurredAt), cmp.Compare(rank(a.Status), rank(b.Status)), cmp.Compare(a.Line, b.Line)) < 0
+}
+
+// fate decides what becomes of a row whose key is known.
+func (l *loading) fate(r *row, k stored) fate {
+	same := k.statementID == l.out.ID
+	prior := l.previous != 0 && k.statementID == l.previous && !l.stale
+	switch {
+	case k.hash == r.hash && prior:
+		return fateMoved
+	case k.hash == r.hash:
+		return fateRepeat
+	case prior:
+		return fateChanged
+	}
+	var amount int64
+	if k.amount != nil {
+		amount = *k.amount
+	}
+	old := sources.Record{
+		BusinessReference: k.reference, Currency: k.currency, HasAmount: k.amount != nil, AmountMinor: amount,
+		Status: k.status, OccurredAt: k.occurredAt,
+	}
+	switch {
+	case contradict(&old, &r.rec):
+		return fateConflict
+	case same && later(&old, &r.rec):
+		return fateChanged
+	case same:
+		return fateRepeat
+	case l.stale || k.asOf.After(l.asOf):
+		return fateOlder
+	}
+	return fateChanged
+}
+
+// probe asks for all rows in hand at once what is known of them.
+func (l *loading) probe(ctx context.Context) (map[int]stored, error) {
+	ids, keys := make([]int64, len(l.rows)), make([]int64, len(l.rows))
+	for i := range l.rows {
+		ids[i], keys[i] = l.rows[i].idHash, l.rows[i].keyHash
+	}
+	rows, err := l.tx.Query(ctx, l.s.sql(`
+		SELECT k.n, r.row_hash, r.record_key, r.statement_id, r.business_reference, r.amount_minor, r.currency,
+		       r.status, r.occurred_at, st.as_of, r.owner_key
+		  FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS k(id_hash, key_hash, n)
+		  JOIN {r}.records r USING (id_hash, key_hash)
+		  JOIN {r}.statements st ON st.statement_id = r.statement_id`), ids, keys)
+	if err != nil {
+		return nil, fmt.Errorf("compare with known records: %w", err)
+	}
+	known := map[int]stored{}
+	var (
+		n                          int64
+		k                          stored
+		reference, currency, owner *string
+		occurred                   *time.Time
+	)
+	_, err = pgx.ForEachRow(rows, []any{
+		&n, &k.hash, &k.key, &k.statementID, &reference, &k.amount, &currency, &k.status, &occurred, &k.asOf, &owner,
+	}, func() error {
+		k.reference, k.currency, k.owner, k.occurredAt = text(reference), text(currency), text(owner), instant(occurred)
+		if k.amount != nil {
+			minor := *k.amount
+			k.amount = &minor
+		}
+		known[int(n-1)] = k
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("compare with known records: %w", err)
+	}
+	return known, nil
+}
+
+// store puts every pile where it belongs.
+func (l *loading) store(ctx context.Context, piles map[fate][]int, known map[int]stored) error {
+	l.out.New += int64(len(piles[fateNew]))
+	l.out.Changed += int64(len(piles[fateChanged]))
+	l.out.Repeated += int64(len(piles[fateRepeat]) + len(piles[fateMoved]))
+	if err := l.replace(ctx, piles[fateChanged], known); err != nil {
+		return err
+	}
+	if err := l.rehome(ctx, piles[fateMoved]); err != nil {
+		return err
+	}
+	fresh := slices.Concat(piles[fateNew], piles[fateChanged])
+	slices.Sort(fresh)
+	if err := l.copyRecords(ctx, fresh); err != nil {
+		return err
+	}
+	if err := l.copyVersions(ctx, l.pick(piles[fateOlder]), "older"); err != nil {
+		return err
+	}
+	if err := l.conflict(ctx, piles[fateConflict]); err != nil {
+		return err
+	}
+	return l.putRepeats(ctx, piles[fateRepeat], known)
+}
+
+func (l *loading) pick(which []int) []row {
+	out := make([]row, 0, len(which))
+	for _, i := range which {
+		out = append(out, l.rows[i])
+	}
+	return out
+}
+
+func (l *loading) hashes(which []int) (ids, keys []int64) {
+	for _, i := range which {
+		ids, keys = append(ids, l.rows[i].idHash), append(keys, l.rows[i].keyHash)
+	}
+	return ids, keys
+}
+
+// replace moves the known versions of changed records away, and sends their
+// owners back to be decided.
+func (l *loading) replace(ctx context.Context, which []int, known map[int]stored) error {
+	if len(which) == 0 {
+		return nil
+	}
+	for _, i := range which {
+		l.rows[i].owner = known[i].owner
+	}
+	ids, keys := l.hashes(which)
+	return l.moveAway(ctx, ids, keys, "changed")
+}
+
+// moveAway turns current records into replaced versions. The owners of those
+// records, and what was decided on them, are looked at again.
+func (l *loading) moveAway(ctx context.Context, ids, keys []int64, reason string) error {
+	_, err := l.tx.Exec(ctx, l.s.sql(`
+		WITH k AS (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS k(id_hash, key_hash)),
+		gone AS (
+			DELETE FROM {r}.records r USING k
+			 WHERE r.id_hash = k.id_hash AND r.key_hash = k.key_hash RETURNING r.*),
+		kept AS (
+			INSERT INTO {r}.record_versions SELECT gone.*, $3, $4, $5 FROM gone),
+		marked AS (
+			UPDATE {r}.operation_decisions d SET evidence_replaced = true
+			  FROM gone WHERE d.idempotency_key = gone.owner_key AND NOT d.evidence_replaced)
+		INSERT INTO {j}.agent_operation_changes (idempotency_key)
+		SELECT DISTINCT owner_key FROM gone WHERE owner_key IS NOT NULL`),
+		ids, keys, l.out.ID, reason, l.doc.At)
+	if err != nil {
+		return fmt.Errorf("move replaced records away: %w", err)
+	}
+	return nil
+}
+
+// rehome makes this statement the home of records that it repeats from the
+// version it supersedes.
+func (l *loading) rehome(ctx context.Context, which []int) error {
+	if len(which) == 0 {
+		return nil
+	}
+	ids, keys := l.hashes(which)
+	lines := make([]int, 0, len(which))
+	for _, i := range which {
+		lines = append(lines, l.rows[i].rec.Line)
+	}
+	_, err := l.tx.Exec(ctx, l.s.sql(`
+		UPDATE {r}.records r SET statement_id = $4, line = k.line
+		  FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS k(id_hash, key_hash, line)
+		 WHERE r.id_hash = k.id_hash AND r.key_hash = k.key_hash`), ids, keys, lines, l.out.ID)
+	if err != nil {
+		return fmt.Errorf("take over repeated records: %w", err)
+	}
+	l.stored += int64(len(which))
+	return nil
+}
+
+// conflict keeps rows that contradict a known record beside it, and flags the
+// known one: neither confirms anything any more.
+func (l *loading) conflict(ctx context.Context, which []int) error {
+	if len(which) == 0 {
+		return nil
+	}
+	ids, keys := l.hashes(which)
+	_, err := l.tx.Exec(ctx, l.s.sql(`
+		WITH flagged AS (
+			UPDATE {r}.records r SET conflicted = true
+			  FROM unnest($1::bigint[], $2::bigint[]) AS k(id_hash, key_hash)
+			 WHERE r.id_hash = k.id_hash AND r.key_hash = k.key_hash RETURNING r.owner_key)
+		INSERT INTO {j}.agent_operation_changes (idempotency_key)
+		SELECT DISTINCT owner_key FROM flagged WHERE owner_key IS NOT NULL`), ids, keys)
+	if err != nil {
+		return fmt.Errorf("flag contradicted records: %w", err)
+	}
+	return l.copyVersions(ctx, l.pick(which), "conflict")
+}
+
+func (l *loading) putRepeats(ctx context.Context, which []int, known map[int]stored) error {
+	which = slices.DeleteFunc(which, func(i int) bool { return known[i].statementID == l.out.ID })
+	if len(which) == 0 {
+		return nil
+	}
+	_, err := l.tx.Exec(ctx, l.s.sql(`INSERT INTO {r}.statement_repeats (statement_id, batch, record_hashes) VALUES ($1, $2, $3)`),
+		l.out.ID, l.batches, packHashes(l.rows, which))
+	if err != nil {
+		return fmt.Errorf("note repeated records: %w", err)
+	}
+	return nil
+}
