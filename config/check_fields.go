@@ -214,7 +214,12 @@ func checkLayout(log *ledger, p keyPath, layout string) {
 	switch {
 	case err != nil || read.Year() != 2031 || read.Month() != time.November || read.Day() != 28:
 		log.problem(p, form, log.show(p, layout))
+	case read.Hour() == 0 && !sameText(layout, probe, probe.In(time.FixedZone("XYZ", 3600))):
+		log.problem(p, "%s has a zone but no hours; add the hours, or leave the zone out", log.show(p, layout))
 	case read.Hour() != 0 && read.Hour() != 17:
 		log.problem(p, "%s has a 12-hour clock without AM or PM; write 15 for the hour, or add PM", log.show(p, layout))
 	}
 }
+
+// sameText reports whether a layout writes two instants alike.
+func sameText(layout string, a, b time.Time) bool { return a.Format(layout) == b.Format(layout) }

@@ -7,9 +7,11 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
-	"unicode/utf8"
+	"unicode"
 
+	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/ianaindex"
 
 	"reconciler/sources"
 )
@@ -83,26 +85,68 @@ func checkFormat(log *ledger, p keyPath, s Source) {
 		at := p.key("format")
 		log.problem(at, "format %s is not supported by this version; use csv", log.show(at, s.Format))
 	}
-	p = p.key("csv")
-	delimiter, quote := p.key("delimiter"), p.key("quote")
-	checkCharacter(log, delimiter, s.CSV.Delimiter)
-	checkCharacter(log, quote, s.CSV.Quote)
-	if s.CSV.Delimiter == s.CSV.Quote {
-		log.problem(quote, "is the same as the delimiter; correct one of the two")
+	checkCSV(log, p, s)
+}
+
+func checkCSV(log *ledger, p keyPath, s Source) {
+	csv := p.key("csv")
+	delimiter, encoding, header := csv.key("delimiter"), csv.key("encoding"), csv.key("header_row")
+	if !isDelimiter(s.CSV.Delimiter) {
+		log.problem(delimiter, `%s must be one character that can stand between cells: ",", ";" or "\t"`, log.show(delimiter, s.CSV.Delimiter))
 	}
-	if _, err := htmlindex.Get(s.CSV.Encoding); err != nil {
-		at := p.key("encoding")
-		log.problem(at, "%s is not a known encoding; write its WHATWG name: utf-8, windows-1251, shift_jis", log.show(at, s.CSV.Encoding))
+	checkWord(log, csv.key("quote"), s.CSV.Quote, []string{quoteDouble, quoteNone})
+	if !knownEncoding(s.CSV.Encoding) {
+		log.problem(encoding, "%s is not a known encoding; write its usual name: utf-8, windows-1251, shift_jis", log.show(encoding, s.CSV.Encoding))
 	}
-	if s.CSV.HeaderRow < 1 {
-		log.problem(p.key("header_row"), "must be 1 or more; it is the line of the header, counted from 1")
+	if s.CSV.HeaderRow < 0 {
+		log.problem(header, "is negative; it is the line of the header, counted from 1, or 0 if there is none")
+	}
+	if s.CSV.HeaderRow == 0 && !log.isBroken(header) {
+		checkNumbered(log, p, s)
 	}
 }
 
-func checkCharacter(log *ledger, p keyPath, text string) {
-	r, size := utf8.DecodeRuneInString(text)
-	if size != len(text) || size == 0 || r == utf8.RuneError || r == '\n' || r == '\r' || r == 0 {
-		log.problem(p, `%s must be one character; a tab is written "\t"`, log.show(p, text))
+func isDelimiter(text string) bool {
+	if len(text) != 1 {
+		return false
+	}
+	c := rune(text[0])
+	return c == '\t' || (c >= ' ' && c < 0x7F && c != '"' && !unicode.IsLetter(c) && !unicode.IsDigit(c))
+}
+
+// knownEncoding accepts the names of the web, those of IANA, and code pages
+// by the number that people know them by.
+func knownEncoding(name string) bool {
+	key := strings.ToLower(strings.TrimSpace(name))
+	switch key {
+	case "utf8", "us-ascii", "ascii", "utf16", "cp932":
+		return true
+	}
+	if number, ok := strings.CutPrefix(key, "cp"); ok {
+		if known, err := ianaindex.IANA.Encoding("ibm" + number); err == nil && known != nil {
+			return true
+		}
+	}
+	known, err := htmlindex.Get(key)
+	if err != nil {
+		known, err = ianaindex.IANA.Encoding(key)
+	}
+	return err == nil && known != nil && known != encoding.Replacement
+}
+
+// checkNumbered: without a header there is nothing to find a column by but its number.
+func checkNumbered(log *ledger, p keyPath, s Source) {
+	check := func(at keyPath, column *sources.Column) {
+		if column != nil && column.Number == 0 {
+			log.problem(at, "%s is a header, but csv.header_row: 0 says that there is none; write the number of the column", log.show(at, column.Header))
+		}
+	}
+	for _, f := range mappedFields(p.key("fields"), &s.Fields) {
+		check(f.path.key("column"), f.field.Column)
+	}
+	if f := s.Completeness.Footer; f != nil {
+		check(p.key("completeness", "footer", "count"), f.Count)
+		check(p.key("completeness", "footer", "sum"), f.Sum)
 	}
 }
 
@@ -131,7 +175,7 @@ func checkPeriod(log *ledger, p keyPath, rule sources.PeriodRule) {
 			log.problem(p.key("pattern"), "must have the groups from and to, or the one group day; write (?P<from>…) and (?P<to>…)")
 		}
 	}
-	if rule.Layout != "" {
+	if log.said(p.key("layout")) {
 		checkLayout(log, p.key("layout"), rule.Layout)
 	}
 }

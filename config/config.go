@@ -79,9 +79,11 @@ type Source struct {
 type CSV struct {
 	Delimiter string `yaml:"delimiter"`
 	Encoding  string `yaml:"encoding"`
-	// HeaderRow is the physical line of the header, from 1.
-	HeaderRow int    `yaml:"header_row"`
-	Quote     string `yaml:"quote"`
+	// HeaderRow is the physical line of the header, from 1; 0 says that there
+	// is none, and columns are named by number.
+	HeaderRow int `yaml:"header_row"`
+	// Quote is "double" or "none".
+	Quote string `yaml:"quote"`
 }
 
 // Unjournaled tells our own effects from other people's in a source.

@@ -66,7 +66,7 @@ func TestLoadExample(t *testing.T) {
 		Accounts: []string{"main"},
 		Location: filepath.Join(testdata, "statements/acme-*.csv"),
 		Format:   "csv",
-		CSV:      config.CSV{Delimiter: ";", Encoding: "windows-1251", HeaderRow: 3, Quote: `"`},
+		CSV:      config.CSV{Delimiter: ";", Encoding: "windows-1251", HeaderRow: 3, Quote: "double"},
 		Timezone: "Europe/Moscow",
 		Fields: sources.Mapping{
 			ProviderOperationID: &sources.Field{Column: header("ID")},
@@ -145,7 +145,7 @@ func TestMinimalHasTheDefaultsOfTheExample(t *testing.T) {
 	if diff := cmp.Diff(rule, minimal.SourceRule("acme-bank")); diff != "" {
 		t.Errorf("source rule differs (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(config.CSV{Delimiter: ",", Encoding: "utf-8", HeaderRow: 1, Quote: `"`}, minimal.Sources["acme-bank"].CSV); diff != "" {
+	if diff := cmp.Diff(config.CSV{Delimiter: ",", Encoding: "utf-8", HeaderRow: 1, Quote: "double"}, minimal.Sources["acme-bank"].CSV); diff != "" {
 		t.Errorf("csv defaults differ (-want +got):\n%s", diff)
 	}
 	job, ok := minimal.Job("payments")

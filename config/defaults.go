@@ -17,6 +17,12 @@ const (
 	endAssumed = "assumed"
 )
 
+// quoteDouble and quoteNone are the values of csv.quote.
+const (
+	quoteDouble = "double"
+	quoteNone   = "none"
+)
+
 // reportFormats are the forms in which reports are written, all by default.
 func reportFormats() []string { return []string{"csv", "xlsx", "html", "json"} }
 
@@ -61,7 +67,7 @@ func (s *Source) fill(log *ledger, name string) {
 	setDefault(log, p.key("csv", "delimiter"), &s.CSV.Delimiter, ",")
 	setDefault(log, p.key("csv", "encoding"), &s.CSV.Encoding, "utf-8")
 	setDefault(log, p.key("csv", "header_row"), &s.CSV.HeaderRow, 1)
-	setDefault(log, p.key("csv", "quote"), &s.CSV.Quote, `"`)
+	setDefault(log, p.key("csv", "quote"), &s.CSV.Quote, quoteDouble)
 	setDefault(log, p.key("timezone"), &s.Timezone, "UTC")
 	setDefault(log, p.key("completeness", "end"), &s.Completeness.End, endProven)
 	setDefault(log, p.key("dated_by"), &s.DatedBy, sources.ByOccurrence)

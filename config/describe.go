@@ -51,10 +51,10 @@ func describeSource() map[string]string {
 		"Unjournaled.Pattern":    "Regular expression that our references match, and nobody else's do.",
 		"Unjournaled.Grace":      "How long the journal may be late. Default 24h.",
 		"CSV":                    "How the CSV documents are written.",
-		"CSV.Delimiter":          "The character between cells. Default a comma.",
-		"CSV.Encoding":           "WHATWG name of the encoding: utf-8, windows-1251. Default utf-8.",
-		"CSV.HeaderRow":          "Line of the header, from 1. Default 1.",
-		"CSV.Quote":              "The character around quoted cells. Default a double quote.",
+		"CSV.Delimiter":          "The ASCII character between cells. Default a comma.",
+		"CSV.Encoding":           "Usual name of the encoding: utf-8, windows-1251. Default utf-8.",
+		"CSV.HeaderRow":          "Line of the header, from 1; 0 says that there is none, and columns are named by number. Default 1.",
+		"CSV.Quote":              "double: cells may be quoted; none: quotes are plain characters. Default double.",
 	}
 }
 

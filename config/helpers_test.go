@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"os"
 	"testing"
 )
 
@@ -17,3 +18,5 @@ func mustJSON(t *testing.T, v any) string {
 	}
 	return string(data)
 }
+
+func writeFile(name, content string) error { return os.WriteFile(name, []byte(content), 0o600) }

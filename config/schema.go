@@ -112,7 +112,7 @@ func closeSets(schema *jsonschema.Schema) {
 			p.Default = set.standard
 		}
 	}
-	property("CSV", "header_row").Minimum = "1"
+	property("CSV", "header_row").Minimum = "0"
 	property("Policy", "max_attempts").Minimum = "1"
 	property("Fold", "length").Minimum = "0"
 	text := &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}}}
@@ -135,6 +135,7 @@ func wordSets() []wordSet {
 	directions := []string{string(sources.Debit), string(sources.Credit)}
 	return []wordSet{
 		{"Source", "format", []string{"csv"}, "csv"},
+		{"CSV", "quote", []string{quoteDouble, quoteNone}, quoteDouble},
 		{"Source", "dated_by", []string{string(sources.ByOccurrence), string(sources.ByBooking)}, string(sources.ByOccurrence)},
 		{"Completeness", "end", []string{endProven, endAssumed}, endProven},
 		{"Field", "unique_per", []string{"day"}, ""},

@@ -36,7 +36,7 @@ func parseTree(data []byte, log *ledger) *yaml.Node {
 			log.problemAt(0, nil, "is empty; start with a database section")
 			return nil
 		}
-		syntaxProblem(err, log)
+		syntaxProblem(err, data, log)
 		return nil
 	}
 	var second yaml.Node
@@ -44,7 +44,7 @@ func parseTree(data []byte, log *ledger) *yaml.Node {
 		log.problemAt(max(second.Line, 1), nil, "a second document starts here; keep everything in one")
 		return nil
 	} else if !errors.Is(err, io.EOF) {
-		syntaxProblem(err, log)
+		syntaxProblem(err, data, log)
 		return nil
 	}
 	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 || isNull(doc.Content[0]) {
@@ -59,7 +59,7 @@ func parseTree(data []byte, log *ledger) *yaml.Node {
 	return root
 }
 
-func syntaxProblem(err error, log *ledger) {
+func syntaxProblem(err error, data []byte, log *ledger) {
 	line, text := 1, err.Error()
 	began := ""
 	if load := (*yaml.LoadError)(nil); errors.As(err, &load) {
@@ -71,8 +71,12 @@ func syntaxProblem(err error, log *ledger) {
 			began = fmt.Sprintf(" (it began in line %d)", from)
 		}
 	}
-	log.problemAt(max(line, 1), nil, "is not readable as YAML: %s%s; check the indentation, colons and quotes on and above this line",
-		strings.TrimSpace(text), began)
+	line = max(line, 1)
+	remedy := "check the indentation, colons and quotes on and above this line"
+	if lines := bytes.Split(data, []byte("\n")); line <= len(lines) && bytes.Contains(lines[line-1], []byte("${")) {
+		remedy = `inside { } and [ ], write "${NAME}" in quotes`
+	}
+	log.problemAt(line, nil, "is not readable as YAML: %s%s; %s", strings.TrimSpace(text), began, remedy)
 }
 
 func isNull(n *yaml.Node) bool {
