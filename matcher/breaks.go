@@ -62,7 +62,9 @@ func (q *inquiry) duplicate(found finding) Break {
 		}
 	}
 	sum, ok := atRisk.sum(others)
-	if ok && found.agreeing == nil {
+	if found.agreeing == nil {
+		// Which of them is the right one nobody knows: what exceeds the amount is at risk.
+		ok = ok && q.op.HasAmount
 		sum = max(sum-q.op.AmountMinor, 0)
 	}
 	if ok {
