@@ -53,6 +53,9 @@ func findBinaries(ctx context.Context, data string) (binaries, error) {
 		}
 		found = append(found, b.dir)
 	}
+	if err := ctx.Err(); err != nil { // none could be asked for its version
+		return binaries{}, fmt.Errorf("look for PostgreSQL: %w", err)
+	}
 	return binaries{}, &NotInstalledError{Need: need, Found: found}
 }
 

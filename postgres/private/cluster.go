@@ -24,7 +24,7 @@ func (s *Server) ensureCluster(ctx context.Context, bin binaries) error {
 		return err
 	}
 	args := []string{
-		"-D", unfinished, "-U", superuser, "-A", "trust",
+		"-D", s.paths.seen(unfinished), "-U", superuser, "-A", "trust",
 		"--locale=C", "--encoding=UTF8", "--no-instructions",
 	}
 	if s.opts.Fast {

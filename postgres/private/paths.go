@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // maxSocketPath is how long the path of a Unix socket may be: 108 bytes on
@@ -25,10 +26,20 @@ type paths struct {
 	usersLock string
 	pipe      string
 	socket    string // directory
+	// handle is the open root directory, set where the server's account may
+	// not walk to it (data_dir below /root, or below a mktemp -d of root): its
+	// processes inherit it and go through it. Nil where they can walk.
+	handle *os.File
 }
 
-// makePaths makes the directories, belonging to the server's account.
-func makePaths(dir string, owner account, temporary bool) (paths, error) {
+// handleRoot is how a child sees the root directory through the open directory
+// that it inherits as its first extra file.
+const handleRoot = "/proc/self/fd/3"
+
+// makePaths makes the directories. The root directory is ours; only what the
+// server writes belongs to the server's account, so it can't put a link in the
+// way of what we write as root.
+func makePaths(dir string, owner account) (paths, error) {
 	root := filepath.Join(dir, "postgres")
 	p := paths{
 		root:      root,
@@ -43,24 +54,34 @@ func makePaths(dir string, owner account, temporary bool) (paths, error) {
 		sum := sha256.Sum256([]byte(root))
 		p.socket = filepath.Join(os.TempDir(), "reconciler-"+hex.EncodeToString(sum[:6]))
 	}
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return p, fmt.Errorf("make the data directory: %w", err)
+	if err := os.MkdirAll(root, 0o750); err != nil {
+		return p, fmt.Errorf("make the directory of the private database: %w", err)
 	}
-	if temporary {
-		// The watchdog removes it, as the server's account.
-		if err := owner.own(dir); err != nil {
-			return p, err
-		}
+	if err := os.Chmod(root, owner.rootMode()); err != nil {
+		return p, fmt.Errorf("open the directory of the private database for its user: %w", err)
 	}
-	if err := owner.openWay(dir); err != nil {
-		return p, err
+	blocked := owner.blockedBy(dir)
+	if blocked == "" {
+		return p, nil
 	}
-	for _, d := range []string{p.root, p.socket} {
-		if err := owner.makeDir(d); err != nil {
-			return p, err
-		}
+	if !exists(filepath.Dir(handleRoot)) {
+		return p, fmt.Errorf("run the private database in %s: we are root, so it runs as user %s, who may not enter %s; set data_dir to a place such as /var/lib/reconciler, or allow it with: chmod o+x %s",
+			dir, owner.name, blocked, blocked)
 	}
+	handle, err := os.Open(root) //nolint:gosec // our own directory
+	if err != nil {
+		return p, fmt.Errorf("open the directory of the private database: %w", err)
+	}
+	p.handle = handle
 	return p, nil
+}
+
+// seen is the path as the server's account can use it.
+func (p paths) seen(path string) string {
+	if rest, below := strings.CutPrefix(path, p.root); below && p.handle != nil {
+		return handleRoot + rest
+	}
+	return path
 }
 
 // account is the operating system's user that the server runs as.
@@ -69,6 +90,14 @@ type account struct {
 	uid, gid int
 	// other is set if it is not our own user: PostgreSQL refuses to run as root.
 	other bool
+}
+
+// rootMode lets another account pass through the root directory, not list it.
+func (a account) rootMode() fs.FileMode {
+	if a.other {
+		return 0o711
+	}
+	return 0o700
 }
 
 // own gives a file or directory to the account.
@@ -83,7 +112,7 @@ func (a account) own(path string) error {
 }
 
 // makeDir makes a directory that only the account may use. One that exists
-// must belong to it: a stranger's directory under a shared /tmp is refused.
+// must be so already: a stranger's directory under a shared /tmp is refused.
 func (a account) makeDir(dir string) error {
 	err := os.Mkdir(dir, 0o700)
 	switch {
@@ -97,39 +126,36 @@ func (a account) makeDir(dir string) error {
 		return fmt.Errorf("look at a directory of the private database: %w", err)
 	}
 	uid, _ := ownerOf(info)
-	if info.IsDir() && a.other && uid == os.Geteuid() {
-		// A start that was killed between making and giving it.
-		return a.own(dir)
+	closed := info.IsDir() && info.Mode().Perm()&0o077 == 0
+	if closed && a.other && uid == os.Geteuid() {
+		return a.own(dir) // a start was killed between making and giving it
 	}
-	if !info.IsDir() || uid != a.uid {
-		return fmt.Errorf("use %s for the private database: it does not belong to user %s; remove it, or run as the user who made it", dir, a.name)
+	if !closed || uid != a.uid {
+		return fmt.Errorf("use %s for the private database: it must be a directory that belongs to user %s alone (mode 0700); remove it, or run as the user who made it", dir, a.name)
 	}
-	return os.Chmod(dir, 0o700) //nolint:gosec // a directory needs the x
+	return nil
 }
 
-// openWay makes sure that the account can get to dir: a server that runs as
-// another user needs the x on every directory above its files.
-func (a account) openWay(dir string) error {
+// remake removes what a crash left at dir and makes it anew.
+func (a account) remake(dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("remove what a broken start left: %w", err)
+	}
+	return a.makeDir(dir)
+}
+
+// blockedBy is the first directory on the way to dir that the account may not
+// enter, such as /root; none if it is our own.
+func (a account) blockedBy(dir string) string {
 	if !a.other {
-		return nil
+		return ""
 	}
-	if !a.mayEnter(dir) {
-		info, err := os.Stat(dir)
-		if err != nil {
-			return fmt.Errorf("look at the data directory: %w", err)
-		}
-		// The data directory is ours: others may pass through, not list it.
-		if err := os.Chmod(dir, info.Mode().Perm()|0o011); err != nil {
-			return fmt.Errorf("open the data directory for user %s: %w", a.name, err)
-		}
-	}
-	for d := filepath.Dir(dir); ; d = filepath.Dir(d) {
+	for d := dir; ; d = filepath.Dir(d) {
 		if !a.mayEnter(d) {
-			return fmt.Errorf("run the private database in %s: we are root, so it runs as user %s, who may not enter %s; set data_dir to a place such as /var/lib/reconciler, or allow it with: chmod o+x %s",
-				dir, a.name, d, d)
+			return d
 		}
 		if d == filepath.Dir(d) {
-			return nil
+			return ""
 		}
 	}
 }
@@ -154,24 +180,4 @@ func (a account) mayEnter(dir string) bool {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return !os.IsNotExist(err)
-}
-
-// remake removes what a crash left at dir and makes it anew.
-func (a account) remake(dir string) error {
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("remove what a broken start left: %w", err)
-	}
-	return a.makeDir(dir)
-}
-
-// createFile opens a file of the account's for appending.
-func (a account) createFile(path string, mode fs.FileMode) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, mode) //nolint:gosec // our own directory
-	if err != nil {
-		return nil, fmt.Errorf("open a file of the private database: %w", err)
-	}
-	if err := a.own(path); err != nil {
-		return nil, fmt.Errorf("%w (%w)", err, f.Close())
-	}
-	return f, nil
 }

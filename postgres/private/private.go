@@ -18,6 +18,12 @@
 // the watchdog have been killed too, the next start finds a server without
 // users, stops it and starts its own. An initdb that was cut short leaves only
 // a directory that the next start removes.
+//
+// # Root
+//
+// PostgreSQL refuses to run as root, so a program that runs as root starts it
+// as user postgres, or as nobody. The data directory may be one that this user
+// cannot walk to.
 package private
 
 import (
@@ -108,7 +114,7 @@ func newServer(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := makePaths(dir, owner, opts.Temporary)
+	p, err := makePaths(dir, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -180,6 +186,9 @@ func (s *Server) startFresh(ctx context.Context) error {
 	if err := s.ensureCluster(ctx, bin); err != nil {
 		return err
 	}
+	if err := s.owner.makeDir(s.paths.socket); err != nil {
+		return err
+	}
 	if err := s.launch(ctx, bin); err != nil {
 		return err
 	}
@@ -241,10 +250,10 @@ func (s *Server) leave(ctx context.Context) error {
 	if !last {
 		return s.release()
 	}
-	err = errors.Join(s.stopProcess(ctx), s.dismissWatchdog())
+	err = errors.Join(s.stopProcess(ctx), s.dismissWatchdog(), os.RemoveAll(s.paths.socket))
 	s.log.DebugContext(ctx, "stopped the private database", "dir", s.paths.data)
 	if s.opts.Temporary {
-		err = errors.Join(err, os.RemoveAll(s.paths.socket), os.RemoveAll(s.opts.Dir))
+		err = errors.Join(err, os.RemoveAll(s.opts.Dir))
 	}
 	return errors.Join(err, s.release())
 }
@@ -253,11 +262,11 @@ func (s *Server) leave(ctx context.Context) error {
 // process that is killed.
 func (s *Server) release() error {
 	var errs []error
-	for _, f := range []*os.File{s.alive, s.users} {
+	for _, f := range []*os.File{s.alive, s.users, s.paths.handle} {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}
 	}
-	s.alive, s.users = nil, nil
+	s.alive, s.users, s.paths.handle = nil, nil, nil
 	return errors.Join(errs...)
 }

@@ -28,11 +28,11 @@ const maxLog = 10 << 20
 // watchdog reads the process id of the server (again when it had to be started
 // again), and the word stopped if all went well. The pipe ends when the last
 // process that uses the server is gone. A start that was killed before it wrote
-// the id leaves it to the server's own file. The id is compared with that file,
-// for the number may be another process by now.
+// the id leaves it to the server's own file. The number may be another process
+// by now, so it must be in that file and, where the system tells, work in the
+// data directory.
 const watchdog = `
-data=$1; remove=$2; socket=$3
-pid=
+data=$1; remove=$2; socket=$3; pid=
 while read -r word; do
   [ "$word" = stopped ] && exit 0
   pid=$word
@@ -41,12 +41,14 @@ if [ -z "$pid" ]; then
   for _ in 1 2 3 4 5; do [ -s "$data/postmaster.pid" ] && break; sleep 1; done
   read -r pid 2>/dev/null <"$data/postmaster.pid" || pid=
 fi
-if [ -n "$pid" ]; then
-  read -r now 2>/dev/null <"$data/postmaster.pid" || now=
-  [ "$now" = "$pid" ] && kill -INT "$pid" 2>/dev/null
-  if [ -n "$remove" ]; then
-    for _ in 1 2 3 4 5 6 7 8 9 10; do kill -0 "$pid" 2>/dev/null || break; sleep 1; done
-  fi
+runs() {
+  read -r now 2>/dev/null <"$data/postmaster.pid" || return 1
+  [ "$now" = "$pid" ] && kill -0 "$pid" 2>/dev/null || return 1
+  [ ! -d /proc/self ] || [ "/proc/$pid/cwd" -ef "$data" ]
+}
+if [ -n "$pid" ] && runs; then
+  kill -INT "$pid" 2>/dev/null
+  for _ in 1 2 3 4 5 6 7 8 9 10; do runs || break; sleep 1; done
 fi
 [ -n "$remove" ] && rm -rf "$socket" "$remove"
 exit 0
@@ -85,9 +87,6 @@ func (s *Server) startWatchdog() error {
 	if err := syscall.Mkfifo(s.paths.pipe, 0o600); err != nil {
 		return fmt.Errorf("make the pipe %s: %w", s.paths.pipe, err)
 	}
-	if err := s.owner.own(s.paths.pipe); err != nil {
-		return err
-	}
 	alive, err := os.OpenFile(s.paths.pipe, os.O_RDWR, 0)
 	if err != nil {
 		return fmt.Errorf("open the pipe: %w", err)
@@ -108,7 +107,8 @@ func (s *Server) startWatchdog() error {
 	//nolint:noctx // it must outlive every context of this process
 	cmd := exec.Command("/bin/sh", "-c", watchdog, "reconciler-watchdog", s.paths.data, remove, s.paths.socket)
 	cmd.Stdin = reader
-	s.prepare(cmd)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start the watchdog of the private database: %w", err)
 	}
@@ -134,12 +134,12 @@ func (s *Server) startProcess(ctx context.Context, bin binaries) (<-chan struct{
 			return nil, fmt.Errorf("put the old log of the private database aside: %w", err)
 		}
 	}
-	logFile, err := s.owner.createFile(s.paths.logFile, 0o640)
+	logFile, err := os.OpenFile(s.paths.logFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o640) //nolint:gosec // for the administrator's group
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open the log of the private database: %w", err)
 	}
 	defer logFile.Close() //nolint:errcheck // written by the server only
-	args := []string{"-D", s.paths.data}
+	args := []string{"-D", s.paths.seen(s.paths.data)}
 	for _, set := range s.settings(ctx, bin) {
 		args = append(args, "-c", set)
 	}
@@ -166,7 +166,7 @@ func (s *Server) startProcess(ctx context.Context, bin binaries) (<-chan struct{
 func (s *Server) settings(ctx context.Context, bin binaries) []string {
 	set := []string{
 		"listen_addresses=",
-		`unix_socket_directories="` + strings.ReplaceAll(s.paths.socket, `"`, `""`) + `"`,
+		`unix_socket_directories="` + strings.ReplaceAll(s.paths.seen(s.paths.socket), `"`, `""`) + `"`,
 		"unix_socket_permissions=0700",
 		"port=5432",
 		"shared_buffers=256MB",
@@ -187,7 +187,7 @@ func (s *Server) settings(ctx context.Context, bin binaries) []string {
 // the log volume of bulk changes, at no cost in time.
 func (s *Server) walCompression(ctx context.Context, bin binaries) string {
 	//nolint:gosec // a program of the installation
-	cmd := exec.CommandContext(ctx, bin.path("postgres"), "-D", s.paths.data, "-C", "wal_compression", "-c", "wal_compression=lz4")
+	cmd := exec.CommandContext(ctx, bin.path("postgres"), "-D", s.paths.seen(s.paths.data), "-C", "wal_compression", "-c", "wal_compression=lz4")
 	s.prepare(cmd)
 	if err := cmd.Run(); err != nil {
 		return "on"
@@ -297,9 +297,12 @@ func (s *Server) isServer(pid int) bool {
 // own: a Ctrl-C at the terminal is for the program, which stops the server in
 // its order.
 func (s *Server) prepare(cmd *exec.Cmd) {
-	cmd.Dir = s.paths.root
+	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL=C", "TZ=UTC"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if s.paths.handle != nil {
+		cmd.ExtraFiles = []*os.File{s.paths.handle}
+	}
 	if s.owner.other {
 		cmd.SysProcAttr.Credential = &syscall.Credential{
 			Uid: uint32(s.owner.uid), //nolint:gosec // ids are small
