@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -117,7 +118,8 @@ func (r Report) row(e Exception, words Words) row {
 type evidence struct{ ids, statements, lines string }
 
 // evidenceOf joins the records' ids, statements and lines; the three columns
-// keep the same order, so the second line belongs to the second statement.
+// keep the same order, so the second line belongs to the second id. A
+// statement that holds all of them is named once.
 func evidenceOf(e Exception) evidence {
 	ids := make([]string, len(e.Records))
 	statements := make([]string, len(e.Records))
@@ -127,6 +129,9 @@ func evidenceOf(e Exception) evidence {
 		if rec.Line > 0 {
 			lines[i] = strconv.Itoa(rec.Line)
 		}
+	}
+	if len(slices.Compact(slices.Clone(statements))) == 1 {
+		statements = statements[:1]
 	}
 	return evidence{joined(ids), joined(statements), joined(lines)}
 }

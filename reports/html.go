@@ -70,10 +70,13 @@ type fact struct {
 	Mono bool
 }
 
+// Long says that the value needs the room of two.
+func (f fact) Long() bool { return len(f.Value) > 26 }
+
 // figure is one of the numbers at the top.
 type figure struct {
 	Value, Label, Detail string
-	// Tone colours it: "bad", "wait", "good" or nothing.
+	// Tone colours it: "bad" the number, "warn" the detail, or nothing.
 	Tone string
 }
 

@@ -152,7 +152,7 @@ func (b builder) record(rec Record, op Operation) recordRow {
 	row := recordRow{
 		Source: orDash(rec.Source), ID: orDash(rec.ProviderOperationID), Reference: Visible(rec.BusinessReference),
 		What:   Visible(strings.TrimSpace(rec.Kind + " " + rec.Direction)),
-		Status: Visible(b.statusWords(rec.Status)), Occurred: b.moment(rec.OccurredAt),
+		Status: Visible(rec.Status), Occurred: b.moment(rec.OccurredAt),
 		Where:  where(rec.Statement, rec.Line),
 		Amount: readable(rec.AmountMinor, rec.HasAmount, rec.Currency),
 	}
@@ -164,7 +164,7 @@ func (b builder) record(rec Record, op Operation) recordRow {
 func where(statement string, line int) string {
 	out := orDash(statement)
 	if line > 0 {
-		out += ", line " + integer(line)
+		out += ", line " + strconv.Itoa(line)
 	}
 	return out
 }
@@ -232,7 +232,7 @@ func (b builder) ageing() ageTable {
 	}
 	counts := map[string]*[4]int{}
 	var totals [4]int
-	most := 1
+	most := 4 // below that, a single case would look like a fire
 	order := severities()
 	for _, e := range b.Exceptions {
 		if counts[e.Severity] == nil {

@@ -58,23 +58,35 @@ func (b builder) figures() []figure {
 		open.Tone = "bad"
 	}
 	waiting := figure{Value: integer(len(b.Waiting)), Label: "waiting for proof", Detail: "need nobody yet"}
+	toUnknown := 0
+	for _, moved := range b.Settled {
+		if moved.To == "unknown" {
+			toUnknown++
+		}
+	}
 	settled := figure{
-		Value: integer(len(b.Settled)), Label: "settled by this run",
+		Value: integer(len(b.Settled) - toUnknown), Label: "settled by this run",
 		Detail: "of " + integer(s.Operations.Examined) + " examined",
 	}
+	if s.DryRun {
+		settled.Label = "would be settled"
+	}
+	if toUnknown > 0 {
+		settled.Detail += ", " + integer(toUnknown) + " now unknown"
+	}
 	statements := figure{
-		Value: integer(s.Statements.Accepted), Label: "new statements accepted",
-		Detail: integer(s.Statements.Quarantined) + " quarantined, " + integer(s.Statements.Duplicate) + " known already",
+		Value: integer(s.Statements.Accepted), Label: "statements accepted",
+		Detail: integer(s.Statements.Quarantined) + " quarantined, " + integer(s.Statements.Duplicate) + " known",
 	}
 	if s.Statements.Quarantined > 0 {
-		statements.Tone = "bad"
+		statements.Tone = "warn"
 	}
 	records := figure{
 		Value: integer(s.Records.Read), Label: "records read",
 		Detail: integer(s.Records.New) + " new, " + integer(s.Records.Rejected) + " rejected",
 	}
 	if s.Records.Rejected > 0 {
-		records.Tone = "bad"
+		records.Tone = "warn"
 	}
 	return []figure{open, settled, waiting, statements, records}
 }

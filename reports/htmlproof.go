@@ -124,6 +124,8 @@ func agrees(same bool) string {
 type coverageStrips struct {
 	Rows  []strip
 	Ticks []tick
+	// Now is where the present stands; nothing is missing after it.
+	Now string
 }
 
 type strip struct {
@@ -145,6 +147,7 @@ func (b builder) coverage() coverageStrips {
 	}
 	axis := b.axis()
 	out.Ticks = b.ticks(axis)
+	out.Now = axis.place(b.GeneratedAt)
 	for _, c := range b.Coverage {
 		out.Rows = append(out.Rows, b.strip(c, axis))
 	}

@@ -56,7 +56,7 @@ type workbook struct {
 	words   Words
 	maxRows int
 
-	heading, title, label, plain, wrapped, date, number int
+	heading, headingRight, title, label, plain, wrapped, date, number int
 	// severity maps a severity to its cell style, money a currency exponent to its.
 	severity map[string]int
 	money    map[int]int
@@ -147,7 +147,10 @@ func (b *workbook) exceptionSheet(name string, exceptions []Exception) error {
 	if err := b.file.AutoFilter(name, "A1:"+last, nil); err != nil {
 		return err
 	}
-	if err := b.page(name); err != nil {
+	if err := b.printing(name, "landscape"); err != nil {
+		return err
+	}
+	if err := b.printedPart(name, len(exceptions)+1); err != nil {
 		return err
 	}
 	sheet, err := b.file.NewStreamWriter(name)
@@ -186,31 +189,53 @@ func (b *workbook) exceptionRows(sheet *excelize.StreamWriter, columns []column,
 			}
 			cells[j] = cell
 		}
-		if err := sheet.SetRow("A"+strconv.Itoa(i+2), cells); err != nil {
+		if err := sheet.SetRow("A"+strconv.Itoa(i+2), cells, height(string(line.row.WhatToDo), adviceWidth-6)); err != nil {
 			return fmt.Errorf("exception %s: %w", e.ExceptionID, err)
 		}
 	}
 	return nil
 }
 
-// page makes a sheet print on landscape A4, one page wide, with its header on
-// every page.
-func (b *workbook) page(name string) error {
-	landscape, a4, wide, tall, fit := "landscape", 9, 1, 0, true
+// printing makes a sheet print on A4, one page wide, with its name and the
+// page number at the foot.
+func (b *workbook) printing(name, orientation string) error {
+	a4, wide, tall, fit := 9, 1, 0, true
 	if err := b.file.SetSheetProps(name, &excelize.SheetPropsOptions{FitToPage: &fit}); err != nil {
 		return err
 	}
 	if err := b.file.SetPageLayout(name, &excelize.PageLayoutOptions{
-		Orientation: &landscape, Size: &a4, FitToWidth: &wide, FitToHeight: &tall,
+		Orientation: &orientation, Size: &a4, FitToWidth: &wide, FitToHeight: &tall,
 	}); err != nil {
 		return err
 	}
-	if err := b.file.SetHeaderFooter(name, &excelize.HeaderFooterOptions{
-		OddFooter: "&L&A&RPage &P of &N",
+	return b.file.SetHeaderFooter(name, &excelize.HeaderFooterOptions{OddFooter: "&L&A&RPage &P of &N"})
+}
+
+// printedColumns are the columns that are worth paper: all up to the assignee.
+const printedColumns = 14
+
+// printedPart prints the first row on every page, and only the columns that
+// are still readable on one.
+func (b *workbook) printedPart(name string, rows int) error {
+	if err := b.file.SetDefinedName(&excelize.DefinedName{
+		Name: "_xlnm.Print_Titles", RefersTo: "'" + name + "'!$1:$1", Scope: name,
 	}); err != nil {
+		return err
+	}
+	last, err := excelize.CoordinatesToCellName(printedColumns, rows, true)
+	if err != nil {
 		return err
 	}
 	return b.file.SetDefinedName(&excelize.DefinedName{
-		Name: "_xlnm.Print_Titles", RefersTo: "'" + name + "'!$1:$1", Scope: name,
+		Name: "_xlnm.Print_Area", RefersTo: "'" + name + "'!$A$1:" + last, Scope: name,
 	})
+}
+
+// height returns the height of a row in points, so that what is to be done
+// can be read without dragging. Programs that open the file don't agree on
+// whether they should find it themselves.
+func height(advice string, width int) excelize.RowOpts {
+	const line, most = 15, 6
+	lines := (utf16Len(advice) + width - 1) / width
+	return excelize.RowOpts{Height: line * characters(min(max(lines, 1), most))}
 }

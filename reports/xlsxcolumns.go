@@ -1,5 +1,8 @@
 package reports
 
+// adviceWidth is the width of the column that says what to do.
+const adviceWidth = 64
+
 // xlsxLine is what the cells of one row are made from.
 type xlsxLine struct {
 	Exception
@@ -33,7 +36,7 @@ func (b *workbook) columns() []column {
 			}
 			return nil, nil
 		}},
-		b.textColumn("What to do", 64, b.wrapped, func(l xlsxLine) string { return string(l.row.WhatToDo) }),
+		b.textColumn("What to do", adviceWidth, b.wrapped, func(l xlsxLine) string { return string(l.row.WhatToDo) }),
 		b.textColumn("Business reference", 24, b.plain, func(l xlsxLine) string { return string(l.row.BusinessReference) }),
 		{"Operation amount", 17, func(l xlsxLine) (any, error) {
 			if l.Operation == nil || !l.Operation.HasAmount {

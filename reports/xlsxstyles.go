@@ -10,23 +10,22 @@ import (
 func (b *workbook) makeStyles() error {
 	font := &excelize.Font{Family: "Calibri", Size: 11}
 	top := &excelize.Alignment{Vertical: "top"}
+	// Numbers end where text would begin; the indent keeps them apart.
+	left := &excelize.Alignment{Vertical: "top", Horizontal: "left", Indent: 1}
 	const asText = 49 // the built-in format "@"
 	stamp := "yyyy-mm-dd hh:mm"
 	for _, s := range []struct {
 		id    *int
 		style excelize.Style
 	}{
-		{&b.plain, excelize.Style{Font: font, Alignment: top, NumFmt: asText}},
-		{&b.wrapped, excelize.Style{Font: font, Alignment: &excelize.Alignment{Vertical: "top", WrapText: true}, NumFmt: asText}},
-		{&b.date, excelize.Style{Font: font, Alignment: &excelize.Alignment{Vertical: "top", Horizontal: "left"}, CustomNumFmt: &stamp}},
+		{&b.plain, excelize.Style{Font: font, Alignment: left, NumFmt: asText}},
+		{&b.wrapped, excelize.Style{Font: font, Alignment: &excelize.Alignment{Vertical: "top", Horizontal: "left", Indent: 1, WrapText: true}, NumFmt: asText}},
+		{&b.date, excelize.Style{Font: font, Alignment: left, CustomNumFmt: &stamp}},
 		{&b.number, excelize.Style{Font: font, Alignment: top, NumFmt: 3}},
-		{&b.label, excelize.Style{Font: &excelize.Font{Family: "Calibri", Size: 11, Color: "5A6472"}, Alignment: top}},
+		{&b.label, excelize.Style{Font: &excelize.Font{Family: "Calibri", Size: 11, Color: "5A6472"}, Alignment: left}},
 		{&b.title, excelize.Style{Font: &excelize.Font{Family: "Calibri", Size: 16, Bold: true, Color: "17212F"}}},
-		{&b.heading, excelize.Style{
-			Font:      &excelize.Font{Family: "Calibri", Size: 11, Bold: true, Color: "FFFFFF"},
-			Fill:      excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{"26384F"}},
-			Alignment: &excelize.Alignment{Vertical: "center", WrapText: true},
-		}},
+		{&b.heading, headingStyle("left")},
+		{&b.headingRight, headingStyle("right")},
 	} {
 		id, err := b.file.NewStyle(&s.style)
 		if err != nil {
@@ -35,6 +34,14 @@ func (b *workbook) makeStyles() error {
 		*s.id = id
 	}
 	return b.severityStyles()
+}
+
+func headingStyle(side string) excelize.Style {
+	return excelize.Style{
+		Font:      &excelize.Font{Family: "Calibri", Size: 11, Bold: true, Color: "FFFFFF"},
+		Fill:      excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{"26384F"}},
+		Alignment: &excelize.Alignment{Vertical: "center", Horizontal: side, Indent: 1, WrapText: true},
+	}
 }
 
 // severityStyles colours the severity cells as the HTML report does.
@@ -49,7 +56,7 @@ func (b *workbook) severityStyles() error {
 		id, err := b.file.NewStyle(&excelize.Style{
 			Font:      &excelize.Font{Family: "Calibri", Size: 11, Bold: true, Color: s.ink},
 			Fill:      excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{s.paper}},
-			Alignment: &excelize.Alignment{Vertical: "top"},
+			Alignment: &excelize.Alignment{Vertical: "top", Horizontal: "left", Indent: 1},
 			NumFmt:    49,
 		})
 		if err != nil {

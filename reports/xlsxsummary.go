@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"errors"
 	"strconv"
 
 	"github.com/xuri/excelize/v2"
@@ -28,14 +29,14 @@ func (b *workbook) summary() error {
 	if err := b.file.SetSheetName("Sheet1", name); err != nil {
 		return err
 	}
-	if err := b.page(name); err != nil {
+	if err := b.printing(name, "portrait"); err != nil {
 		return err
 	}
 	sheet, err := b.file.NewStreamWriter(name)
 	if err != nil {
 		return err
 	}
-	for i, width := range []int{34, 22, 12, 12, 20, 20} {
+	for i, width := range []int{36, 26, 10, 20, 20} {
 		if err := sheet.SetColWidth(i+1, i+1, characters(width)); err != nil {
 			return err
 		}
@@ -96,34 +97,30 @@ func (b *workbook) summaryCounts(lines *sheetLines) {
 
 func (b *workbook) summaryMoney(lines *sheetLines) {
 	totals, without := risks(b.report.Exceptions)
-	lines.add(b.text("Money at risk", b.heading), b.text("Sum", b.heading), b.text("Currency", b.heading),
-		b.text("Cases", b.heading), b.text("of it critical", b.heading), b.text("Largest case", b.heading))
+	lines.add(b.text("Money at risk", b.heading), b.text("Sum", b.headingRight), b.text("Cases", b.headingRight),
+		b.text("Of it critical", b.headingRight), b.text("Largest case", b.headingRight))
 	for _, t := range totals {
-		cells := []any{nil, nil, b.text(t.Currency, b.plain), b.count(t.Cases), nil, nil}
-		for _, c := range []struct {
-			at    int
-			minor int64
-		}{{1, t.Minor}, {4, t.Critical}, {5, t.Largest}} {
-			cell, err := b.amount(c.minor, t.Currency)
-			if err != nil {
-				lines.err = err
-				return
-			}
-			cells[c.at] = cell
+		sum, sumErr := b.amount(t.Minor, t.Currency)
+		critical, criticalErr := b.amount(t.Critical, t.Currency)
+		largest, largestErr := b.amount(t.Largest, t.Currency)
+		if err := errors.Join(sumErr, criticalErr, largestErr); err != nil {
+			lines.err = err
+			return
 		}
+		name := t.Currency
 		if t.Over {
-			cells[0] = b.text("more than", b.label)
+			name += ", more than"
 		}
-		lines.add(cells...)
+		lines.add(b.text(name, b.plain), sum, b.count(t.Cases), critical, largest)
 	}
 	if without > 0 {
-		lines.add(b.text("Cases without an amount", b.label), nil, nil, b.count(without))
+		lines.add(b.text("Cases without an amount", b.label), nil, b.count(without))
 	}
 	lines.add()
 }
 
 func (b *workbook) summaryKinds(lines *sheetLines) {
-	lines.add(b.text("Problem", b.heading), b.text("Code", b.heading), b.text("Cases", b.heading))
+	lines.add(b.text("Problem", b.heading), b.text("Code", b.heading), b.text("Cases", b.headingRight))
 	for _, k := range kindCounts(b.report.Exceptions) {
 		lines.add(b.text(b.words.Of(k.kind).Title, b.plain), b.text(k.kind, b.plain), b.count(k.n))
 	}
