@@ -17,7 +17,8 @@ func (i IdentityRule) Key(rec *Record) string {
 	return string(i.AppendKey(nil, rec))
 }
 
-// AppendKey appends what Key returns.
+// AppendKey appends what Key returns. Whoever numbers equal records asks for
+// the key with ordinal 0 and counts.
 func (i IdentityRule) AppendKey(dst []byte, rec *Record) []byte {
 	if rec.ProviderOperationID == "" {
 		dst = i.appendAlike(dst, rec)
@@ -38,8 +39,7 @@ func (i IdentityRule) AppendKey(dst []byte, rec *Record) []byte {
 	return dst
 }
 
-// appendAlike appends the key of a record without an id, without its ordinal:
-// what records that are numbered have in common.
+// appendAlike appends the key of a record without an id, up to its ordinal.
 func (i IdentityRule) appendAlike(dst []byte, rec *Record) []byte {
 	dst = appendPart(dst, rec.Account)
 	dst = append(dst, '|')
@@ -107,44 +107,4 @@ func appendPart(dst []byte, part string) []byte {
 		}
 	}
 	return dst
-}
-
-// Ordinals numbers the records of one statement that are equal in all that
-// identifies them. The zero value with its Rule set is ready; use one for each
-// statement. It remembers 16 bytes for each different record without an id.
-type Ordinals struct {
-	// Rule of the source.
-	Rule  IdentityRule
-	seen  map[uint64]int
-	alike []byte
-}
-
-// Number sets the record's ordinal: 0 for the first of its like, then 1 and
-// so on. A record with a provider's id keeps 0.
-func (o *Ordinals) Number(rec *Record) {
-	rec.Ordinal = 0
-	if rec.ProviderOperationID != "" {
-		return
-	}
-	if o.seen == nil {
-		o.seen = make(map[uint64]int)
-	}
-	o.alike = o.Rule.appendAlike(o.alike[:0], rec)
-	// The number of different records in one statement makes a collision of 64
-	// bits negligible, and all that it could do is skip an ordinal, in every
-	// reading alike.
-	hash := hash64(o.alike)
-	rec.Ordinal = o.seen[hash]
-	o.seen[hash]++
-}
-
-// hash64 is FNV-1a with a final mix. It must never change: ordinals are stored.
-func hash64(text []byte) uint64 {
-	h := uint64(14695981039346656037)
-	for _, c := range text {
-		h = (h ^ uint64(c)) * 1099511628211
-	}
-	h ^= h >> 32
-	h *= 0xd6e8feb86659fd93
-	return h ^ h>>32
 }

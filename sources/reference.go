@@ -14,6 +14,9 @@ import (
 // spreadsheet or a wrong encoding made of a reference (1.23E+15, #####, U+FFFD)
 // match nothing. The same rule holds for our references and for theirs.
 func UsableReference(s string) (usable bool, reason string) {
+	if plainlyUsable(s) {
+		return true, ""
+	}
 	var buf [maxPlaceholder]byte
 	n, plain := 0, true
 	letters, digits, zeros := 0, 0, 0
@@ -51,6 +54,23 @@ func UsableReference(s string) (usable bool, reason string) {
 		return false, "a placeholder"
 	}
 	return true, ""
+}
+
+// plainlyUsable recognises most references at a glance: no placeholder has a
+// digit other than 0, and a number that a spreadsheet made has just one letter.
+func plainlyUsable(s string) bool {
+	letters, telling := 0, false
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= utf8.RuneSelf:
+			return false
+		case c >= '1' && c <= '9':
+			telling = true
+		case upperASCII(c) >= 'A' && upperASCII(c) <= 'Z':
+			letters++
+		}
+	}
+	return telling && letters != 1 && s[0] != '#'
 }
 
 // maxPlaceholder is the length of the longest placeholder, without punctuation.

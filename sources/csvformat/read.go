@@ -197,22 +197,29 @@ func (r *reader) row(cells [][]byte, line int, rec *sources.Record) (done bool, 
 	r.summary.Rows++
 	*rec = sources.Record{Line: line}
 	skip, err := r.read(cells, rec)
-	var reject *sources.Reject
-	switch {
-	case err == nil && skip:
+	if err != nil {
+		return true, r.failed(rec, err)
+	}
+	if skip {
 		r.summary.Skipped++
 		return false, nil
-	case err == nil:
-		r.summary.Records++
-		r.noteTime(rec)
-		return true, nil
-	case errors.As(err, &reject):
-		r.summary.Rejects++
-		*rec = sources.Record{} // nothing of the row may be taken for a record
-		return true, err
 	}
-	r.ended = err
-	return true, err
+	r.summary.Records++
+	r.noteTime(rec)
+	return true, nil
+}
+
+// failed counts a reject; any other error ends the reading. Nothing of the row
+// may be taken for a record.
+func (r *reader) failed(rec *sources.Record, err error) error {
+	*rec = sources.Record{}
+	var reject *sources.Reject
+	if errors.As(err, &reject) {
+		r.summary.Rejects++
+	} else {
+		r.ended = err
+	}
+	return err
 }
 
 func (r *reader) noteTime(rec *sources.Record) {

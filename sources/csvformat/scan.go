@@ -2,9 +2,11 @@ package csvformat
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"unicode/utf8"
 
 	"reconciler/sources"
@@ -137,19 +139,36 @@ func (s *scanner) plainRow() error {
 	if bytes.IndexByte(row, '\r') >= 0 {
 		return bareReturn(s.line)
 	}
-	s.cells = s.cells[:0]
-	for {
-		at := bytes.IndexByte(row, s.delimiter)
-		if at < 0 {
-			break
-		}
-		s.cells = append(s.cells, row[:at:at])
-		row = row[at+1:]
-	}
-	s.cells = append(s.cells, row)
+	s.split(row)
 	s.pos = next
 	s.line++
 	return nil
+}
+
+// split cuts a row without quotes at its delimiters, eight bytes at a time:
+// cells are too short for a call per cell.
+func (s *scanner) split(row []byte) {
+	const low, high = 0x7F7F7F7F7F7F7F7F, 0x8080808080808080
+	pattern := uint64(s.delimiter) * 0x0101010101010101
+	cells := s.cells[:0]
+	from, at := 0, 0
+	for ; at+8 <= len(row); at += 8 {
+		// A byte that equals the delimiter becomes zero, and a zero byte 0x80.
+		x := binary.LittleEndian.Uint64(row[at:]) ^ pattern
+		hits := ^((x&low + low) | x) & high
+		for ; hits != 0; hits &= hits - 1 {
+			to := at + bits.TrailingZeros64(hits)/8
+			cells = append(cells, row[from:to:to])
+			from = to + 1
+		}
+	}
+	for ; at < len(row); at++ {
+		if row[at] == s.delimiter {
+			cells = append(cells, row[from:at:at])
+			from = at + 1
+		}
+	}
+	s.cells = append(cells, row[from:])
 }
 
 func bareReturn(line int) error {
