@@ -52,8 +52,7 @@ type page struct {
 	Figures    []figure
 	Risk       riskTable
 	Cases      []caseGroup
-	CasesTotal int
-	CasesShown int
+	CasesMore  string
 	Ageing     ageTable
 	Settled    settledTable
 	Waiting    waitingTable
@@ -99,7 +98,7 @@ func newPage(r Report) (page, error) {
 		return page{}, err
 	}
 	b := builder{Report: r, words: NewWords()}
-	cases, shown := b.cases()
+	cases, more := b.cases()
 	p := page{
 		Style:  template.CSS(style), //nolint:gosec // our own embedded file
 		Script: template.JS(script), //nolint:gosec // our own embedded file
@@ -113,8 +112,7 @@ func newPage(r Report) (page, error) {
 		Figures:    b.figures(),
 		Risk:       b.risk(),
 		Cases:      cases,
-		CasesTotal: len(r.Exceptions),
-		CasesShown: shown,
+		CasesMore:  more,
 		Ageing:     b.ageing(),
 		Settled:    b.settled(),
 		Waiting:    b.waiting(),

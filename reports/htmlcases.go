@@ -16,9 +16,19 @@ const recordsShown = 50
 
 // caseGroup is the exceptions of one severity.
 type caseGroup struct {
+	of string
+	// Severity is the name of the style.
 	Severity, Title string
 	Count           string
 	Cases           []caseCard
+}
+
+// severityClass names the style of a severity; one that is not known has its own.
+func severityClass(severity string) string {
+	if rank(severity) < 0 {
+		return "other"
+	}
+	return severity
 }
 
 // caseCard is one exception.
@@ -45,27 +55,30 @@ type recordRow struct {
 }
 
 // cases groups the exceptions by severity, worst first.
-func (b builder) cases() (groups []caseGroup, shown int) {
+func (b builder) cases() (groups []caseGroup, more string) {
 	counts := map[string]int{}
 	for _, e := range b.Exceptions {
 		counts[e.Severity]++
 	}
 	for _, e := range b.Exceptions[:min(len(b.Exceptions), shownRows)] {
-		if n := len(groups); n == 0 || groups[n-1].Severity != e.Severity {
+		if n := len(groups); n == 0 || groups[n-1].of != e.Severity {
 			groups = append(groups, caseGroup{
-				Severity: e.Severity, Title: orDash(b.words.Of(e.Severity).Title), Count: integer(counts[e.Severity]),
+				of: e.Severity, Severity: severityClass(e.Severity), Title: orDash(b.words.Of(e.Severity).Title), Count: integer(counts[e.Severity]),
 			})
 		}
 		g := &groups[len(groups)-1]
 		g.Cases = append(g.Cases, b.card(e))
-		shown++
 	}
-	return groups, shown
+	if len(b.Exceptions) > shownRows {
+		more = integer(shownRows) + " of " + integer(len(b.Exceptions)) +
+			" cases are shown here; exceptions.csv and exceptions.xlsx have all of them."
+	}
+	return groups, more
 }
 
 func (b builder) card(e Exception) caseCard {
 	c := caseCard{
-		ID: Visible(e.ExceptionID), Title: orDash(b.words.Of(e.Kind).Title), Code: Visible(e.Kind), Severity: e.Severity,
+		ID: Visible(e.ExceptionID), Title: orDash(b.words.Of(e.Kind).Title), Code: Visible(e.Kind), Severity: severityClass(e.Severity),
 		Amount: readable(e.AmountMinor, e.HasAmount, e.Currency),
 		Note:   Visible(advice(e, b.words)), New: e.New,
 	}
@@ -248,7 +261,7 @@ func (b builder) ageing() ageTable {
 		most = max(most, counts[e.Severity][n])
 	}
 	for _, severity := range order {
-		row := ageRow{Severity: severity, Title: orDash(b.words.Of(severity).Title)}
+		row := ageRow{Severity: severityClass(severity), Title: orDash(b.words.Of(severity).Title)}
 		sum := 0
 		var cells [4]int
 		if counts[severity] != nil {

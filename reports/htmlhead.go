@@ -7,17 +7,17 @@ import (
 
 // verdict is the banner.
 type verdict struct {
-	// Code is the verdict as the schema names it; the colour follows from it.
-	Code, Headline, Text string
-	Reasons              []string
-	DryRun               bool
-	LostRaces            string
+	// Code is the verdict as the schema names it, Class the name of its style.
+	Code, Class, Headline, Text string
+	Reasons                     []string
+	DryRun                      bool
+	LostRaces                   string
 }
 
 func (b builder) verdict() verdict {
 	s := b.Summary
 	word := b.words.Of(s.Verdict)
-	v := verdict{Code: s.Verdict, Headline: word.Title, Text: word.Meaning, DryRun: s.DryRun}
+	v := verdict{Code: Visible(s.Verdict), Class: s.Verdict, Headline: orDash(word.Title), Text: word.Meaning, DryRun: s.DryRun}
 	open := len(b.Exceptions)
 	switch s.Verdict {
 	case "exceptions":
@@ -31,6 +31,8 @@ func (b builder) verdict() verdict {
 		v.Headline = "Reconciled; " + plural(len(b.Waiting), "operation still waits", "operations still wait") + " for proof"
 	case "reconciled":
 		v.Headline = "Reconciled: everything is accounted for"
+	default:
+		v.Class = "other"
 	}
 	for _, reason := range s.Incomplete {
 		v.Reasons = append(v.Reasons, Visible(reason))

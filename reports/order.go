@@ -32,7 +32,7 @@ func (r Report) zone() *time.Location {
 	return r.Zone
 }
 
-// ordered returns a copy of r in the order in which reports show it, so that
+// ordered returns r with its lists in the order in which reports show it, so that
 // the order in which a database gave the rows does not show. Ties are broken
 // by identity.
 func (r Report) ordered() Report {
@@ -58,7 +58,12 @@ func (r Report) ordered() Report {
 	return r
 }
 
+// sorted returns in if it is in order, and a sorted copy otherwise: a report of
+// many thousands is not copied without need.
 func sorted[T any](in []T, compare func(a, b T) int) []T {
+	if slices.IsSortedFunc(in, compare) {
+		return in
+	}
 	out := slices.Clone(in)
 	slices.SortStableFunc(out, compare)
 	return out

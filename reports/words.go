@@ -1,6 +1,10 @@
 package reports
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // Word is what people read for a code.
 type Word struct {
@@ -32,11 +36,12 @@ func (w Words) Of(code string) Word {
 	if word, ok := w[code]; ok {
 		return word
 	}
-	title := strings.TrimSpace(strings.ReplaceAll(code, "_", " "))
-	if title == "" {
+	title := strings.TrimSpace(strings.ReplaceAll(Visible(code), "_", " "))
+	first, size := utf8.DecodeRuneInString(title)
+	if size == 0 {
 		return Word{}
 	}
-	return Word{Title: strings.ToUpper(title[:1]) + title[1:]}
+	return Word{Title: string(unicode.ToUpper(first)) + title[size:]}
 }
 
 // moneyCases are the kinds in which journal and provider disagree about an effect.
