@@ -1,0 +1,201 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"reconciler/sources"
+)
+
+// fetch reads what a source delivers. A source that can't be listed or opened
+// is an outage: the run goes on with what is stored, and is incomplete.
+func (st *running) fetch(ctx context.Context, src Source) error {
+	for d, err := range src.Location.List(ctx) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			st.outage(src, fmt.Errorf("list deliveries: %w", err))
+			return nil
+		}
+		if err := st.ingest(ctx, src, d); err != nil {
+			var outage *outageError
+			if !errors.As(err, &outage) {
+				return err
+			}
+			st.outage(src, err)
+		}
+	}
+	return nil
+}
+
+// outageError is a source that can't be read; the rest of the run can go on.
+type outageError struct{ err error }
+
+func (e *outageError) Error() string { return e.err.Error() }
+func (e *outageError) Unwrap() error { return e.err }
+
+func (st *running) outage(src Source, err error) {
+	st.Log.Error("source can't be read; the run is incomplete", "source", src.Rule.Name, "error", err)
+	st.outages = append(st.outages, fmt.Sprintf("%s: can't be read: %v", src.Rule.Name, err))
+}
+
+// ingest registers one delivery, unless it is known already.
+func (st *running) ingest(ctx context.Context, src Source, d sources.Delivery) error {
+	res, err := Ingest(ctx, st.Store, st.Archive, IngestRequest{
+		Source: src, Delivery: d, RunID: st.run.ID, At: st.run.At,
+		Progress: st.done, Started: func() { st.phase("load "+d.Name, -1) },
+	})
+	if err != nil {
+		return err
+	}
+	log := st.Log.With("source", src.Rule.Name, "statement", d.Name, "statement_id", res.Registered.ID)
+	switch {
+	case res.Known:
+		st.sum.Statements.Duplicate++
+		log.Debug("statement is known already", "state", res.Registered.State)
+	case res.Registered.State == "quarantined":
+		st.sum.Statements.Quarantined++
+		log.Warn("statement is in quarantine", "reason", res.Registered.Reason)
+	default:
+		st.sum.Statements.Accepted++
+		log.Info("statement accepted", "records", res.Loaded.Summary.Records, "new", res.Loaded.New, "changed", res.Loaded.Changed,
+			"rejects", res.Loaded.Rejects, "complete", res.Registered.Complete)
+	}
+	st.sum.Records.Read += res.Loaded.Summary.Rows
+	st.sum.Records.New += res.Loaded.New
+	st.sum.Records.Changed += res.Loaded.Changed
+	st.sum.Records.Rejected += res.Loaded.Rejects
+	return nil
+}
+
+// IngestRequest is one delivery to register.
+type IngestRequest struct {
+	Source
+	Delivery sources.Delivery
+	RunID    string
+	At       time.Time
+	Progress func(rows int64)
+	Started  func()
+}
+
+// Ingested says what became of a delivery.
+type Ingested struct {
+	Registered Registered
+	Loaded     Loaded
+	// Known: it had been registered before; nothing was stored.
+	Known bool
+}
+
+// Ingest reads one delivery: known already, accepted, or into quarantine. The
+// bytes are kept in the archive first, and read from there, so that what was
+// read can be shown for ever.
+func Ingest(ctx context.Context, store Statements, archive Archive, req IngestRequest) (Ingested, error) {
+	doc := Document{
+		StatementID: StatementID{
+			Source: req.Rule.Name, Accounts: req.Rule.Accounts, MappingDigest: req.Format.Digest(),
+		},
+		Provider: req.Rule.Provider, Name: req.Delivery.Name, Version: req.Delivery.Version, Size: req.Delivery.Size,
+		Format: req.Format.Name(), ModifiedAt: req.Delivery.ModifiedAt, ProductionDelay: req.ProductionDelay,
+		Identity: req.Identity, DatedBy: req.Rule.DatedBy, Fold: req.Fold, RunID: req.RunID, At: req.At, Progress: req.Progress,
+	}
+	var unreadable *sources.Refusal
+	period, err := req.Format.Period(req.Delivery)
+	if err != nil && !errors.As(err, &unreadable) {
+		return Ingested{}, fmt.Errorf("tell the period of %s: %w", req.Delivery.Name, err)
+	}
+	doc.Period = period
+	digest, err := keep(ctx, archive, req, &doc)
+	if err != nil {
+		return Ingested{}, err
+	}
+	doc.SHA256 = digest
+	known, err := store.Known(ctx, doc.StatementID)
+	if err != nil {
+		return Ingested{}, err
+	}
+	if known != nil {
+		return Ingested{Registered: *known, Known: true}, nil
+	}
+	if unreadable != nil {
+		return quarantine(ctx, store, doc, nil, unreadable)
+	}
+	if req.Started != nil {
+		req.Started()
+	}
+	return load(ctx, store, archive, req, doc)
+}
+
+// keep brings the delivery's bytes into the archive.
+func keep(ctx context.Context, archive Archive, req IngestRequest, doc *Document) (digest string, err error) {
+	body, err := req.Location.Open(ctx, req.Delivery)
+	if err != nil {
+		return "", &outageError{fmt.Errorf("open %s: %w", req.Delivery.Name, err)}
+	}
+	digest, doc.Size, err = archive.Put(ctx, body)
+	if closing := body.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return "", &outageError{fmt.Errorf("read %s: %w", req.Delivery.Name, err)}
+	}
+	return digest, nil
+}
+
+func load(ctx context.Context, store Statements, archive Archive, req IngestRequest, doc Document) (Ingested, error) {
+	body, err := archive.Open(ctx, doc.SHA256)
+	if err != nil {
+		return Ingested{}, fmt.Errorf("open the archived %s: %w", doc.Name, err)
+	}
+	defer body.Close() //nolint:errcheck // only read from
+	collected := &rejectCollector{}
+	loaded, err := open(ctx, store, req.Format, body, req.Delivery, doc, collected)
+	var refusal *sources.Refusal
+	switch {
+	case errors.As(err, &refusal):
+		return quarantine(ctx, store, doc, collected.rejects, refusal)
+	case err != nil:
+		return Ingested{}, fmt.Errorf("load %s: %w", doc.Name, err)
+	}
+	return Ingested{Registered: loaded.Registered, Loaded: loaded, Known: loaded.Known}, nil
+}
+
+func open(ctx context.Context, store Statements, format sources.Format, body io.Reader, d sources.Delivery, doc Document, c *rejectCollector) (Loaded, error) {
+	reader, err := format.Open(body, d)
+	if err != nil {
+		return Loaded{}, err
+	}
+	c.Reader = reader
+	return store.Load(ctx, doc, c)
+}
+
+func quarantine(ctx context.Context, store Statements, doc Document, rejects []sources.Reject, refusal *sources.Refusal) (Ingested, error) {
+	reg, err := store.Quarantine(ctx, doc, rejects, refusal)
+	if err != nil {
+		return Ingested{}, err
+	}
+	return Ingested{Registered: reg}, nil
+}
+
+// rejectCollector remembers the rejects that pass, for a document that is
+// refused in the end: its load leaves nothing behind.
+type rejectCollector struct {
+	sources.Reader
+	rejects []sources.Reject
+}
+
+// collectedRejects is how many rejects of a refused document are kept.
+const collectedRejects = 1000
+
+// Next passes the next record on.
+func (c *rejectCollector) Next(rec *sources.Record) error {
+	err := c.Reader.Next(rec)
+	var reject *sources.Reject
+	if errors.As(err, &reject) && len(c.rejects) < collectedRejects {
+		c.rejects = append(c.rejects, *reject)
+	}
+	return err
+}
