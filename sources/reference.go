@@ -210,17 +210,18 @@ func (f *Folder) Ours(reference string) []string {
 	if f == nil || f.fold.Length == 0 {
 		return forms
 	}
-	// The provider cuts what it puts on paper: our reference as it is, or with
-	// its own prefix and suffix around it, or after it dropped the blanks.
-	wrapped := f.fold.Prefix + reference + f.fold.Suffix
-	for _, whole := range [...]string{reference, wrapped, full} {
-		short, cut := cutTo(whole, f.fold.Length)
-		if !cut {
-			continue
-		}
-		form := f.Fold(short)
-		if form != "" && !slices.Contains(forms, form+cutMark) {
-			forms = append(forms, form+cutMark)
+	// The provider cuts what it puts on paper: our reference as it is or after
+	// it dropped characters, alone or with its own prefix and suffix around it.
+	bodies := []string{reference, full}
+	if f.fold.Blanks || f.fold.Punctuation {
+		bodies = append(bodies, keep(reference, notSpace))
+	}
+	for _, body := range bodies {
+		for _, whole := range [...]string{body, f.fold.Prefix + body + f.fold.Suffix} {
+			short, cut := cutTo(whole, f.fold.Length)
+			if form := f.Fold(short); cut && form != "" {
+				forms = appendNew(forms, form+cutMark)
+			}
 		}
 	}
 	return forms
@@ -253,10 +254,12 @@ func (f *Folder) reduce(s string) string {
 	case f.fold.Punctuation:
 		return keep(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) })
 	case f.fold.Blanks:
-		return keep(s, func(r rune) bool { return !unicode.IsSpace(r) })
+		return keep(s, notSpace)
 	}
 	return s
 }
+
+func notSpace(r rune) bool { return !unicode.IsSpace(r) }
 
 // keep drops the runes that do not hold, and allocates only if there are any.
 func keep(s string, holds func(rune) bool) string {
