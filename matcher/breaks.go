@@ -2,6 +2,7 @@ package matcher
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,7 +48,7 @@ func (q *inquiry) ambiguous() Break {
 	}
 	note := fmt.Sprintf("The provider shows %s, which fits this operation and another one equally well", names(q.ev.contested))
 	if rivals = uniqueSorted(rivals); len(rivals) > 0 {
-		note += " (" + strings.Join(rivals, ", ") + ")"
+		note += " (" + list(rivals, ", ") + ")"
 	}
 	return q.risk(AmbiguousReference, High, note+"; decide which operation it belongs to.")
 }
@@ -82,28 +83,31 @@ func (q *inquiry) duplicate(found finding) Break {
 func (q *inquiry) differs(found finding) Break {
 	shown := shownAs(q.ev.standing)
 	wanted := amount(q.op.AmountMinor, q.op.Currency)
-	switch found.reason {
-	case CurrencyMismatch:
+	if !q.op.HasAmount {
+		wanted = q.op.Currency + " without an amount"
+	}
+	if found.reason == CurrencyMismatch {
 		return q.risk(CurrencyMismatch, Critical, fmt.Sprintf(
 			"The provider shows %s where the journal has %s: another currency; find out which is right, then confirm or correct it.", shown, wanted))
-	case AmountUnknown:
+	}
+	if found.reason == AmountUnknown {
 		return q.risk(AmountUnknown, High, fmt.Sprintf(
 			"The provider shows %s, but amount or currency is missing on one side, so it can't be compared; check it by hand and confirm it.", shown))
-	case PartialEffect:
+	}
+	if found.reason == PartialEffect {
 		b := q.risk(PartialEffect, High, fmt.Sprintf(
 			"Only a part stands at the provider: %s of %s; wait for the rest, or accept the difference.", shown, wanted))
 		if found.comparable {
 			b.RiskMinor = q.op.AmountMinor - found.sumMinor
 		}
 		return b
-	default:
-		b := q.risk(AmountMismatch, Critical, fmt.Sprintf(
-			"The provider shows %s where the journal has %s; find out which is right, then accept the difference or have it corrected.", shown, wanted))
-		if found.comparable {
-			b.RiskMinor = max(q.op.AmountMinor-found.sumMinor, found.sumMinor-q.op.AmountMinor)
-		}
-		return b
 	}
+	b := q.risk(AmountMismatch, Critical, fmt.Sprintf(
+		"The provider shows %s where the journal has %s; find out which is right, then accept the difference or have it corrected.", shown, wanted))
+	if found.comparable {
+		b.RiskMinor = max(q.op.AmountMinor-found.sumMinor, found.sumMinor-q.op.AmountMinor)
+	}
+	return b
 }
 
 func (q *inquiry) takenBack() Break {
@@ -142,7 +146,7 @@ func (q *inquiry) pendingTooLong() Break {
 func (q *inquiry) refusalNeedsDecision(d Decision) Break {
 	return q.risk(Refused, q.grave(High, Medium), fmt.Sprintf(
 		"The provider refused this%s, but it can't be closed by itself: %s; decide whether it failed or may be tried again.",
-		refusalText(q.ev.refusals), strings.Join(d.Speaks, "; ")))
+		refusalText(q.ev.refusals), list(d.Speaks, "; ")))
 }
 
 func (q *inquiry) refusedAfterSuccess() Break {
@@ -155,7 +159,7 @@ func (q *inquiry) absentNeedsDecision(d Decision) Break {
 	note := "The provider's complete statements do not show this; decide whether it failed or may be tried again."
 	if len(d.Speaks) > 0 {
 		note = fmt.Sprintf("The provider's statements do not show this as done, but it is not safe to go on by itself: %s; decide whether it failed or may be tried again.",
-			strings.Join(d.Speaks, "; "))
+			list(d.Speaks, "; "))
 	}
 	return q.risk(AbsentNeedsDecision, q.grave(High, Medium), note)
 }
@@ -164,7 +168,7 @@ func (q *inquiry) missing() Break {
 	note := "The journal says that this succeeded, but the provider's complete statements do not show it; ask the provider for proof, or have it done."
 	if speaks := q.against().evidence; len(speaks) > 0 {
 		note = fmt.Sprintf("The journal says that this succeeded, but the provider's statements do not show it as done (%s); ask the provider for proof.",
-			strings.Join(speaks, "; "))
+			list(speaks, "; "))
 	}
 	return q.risk(MissingAtProvider, q.grave(Critical, High), note)
 }
@@ -194,11 +198,7 @@ func (q *inquiry) permitWithdrawn() Break {
 		"A permit to try again was withdrawn before anybody used it, because what it rested on no longer holds; nothing to do until it is decided again.")
 }
 
-func (q *inquiry) evidenceChanged(overturned bool) Break {
-	severity := High
-	if overturned {
-		severity = Critical
-	}
+func (q *inquiry) evidenceChanged(severity Severity) Break {
 	return q.risk(EvidenceChanged, severity, fmt.Sprintf(
 		"This was set to %s on a statement that has since been replaced, and what is there now does not say so any more; the status was left alone: look at it again.", q.op.Status))
 }
@@ -215,7 +215,7 @@ func refusalText(refusals []*effect) string {
 	if said = uniqueSorted(said); len(said) == 0 {
 		return ""
 	}
-	return " (" + strings.Join(said, ", ") + ")"
+	return " (" + list(said, ", ") + ")"
 }
 
 func shownAs(effects []*effect) string {
@@ -230,7 +230,7 @@ func shownAs(effects []*effect) string {
 		}
 		out = append(out, text)
 	}
-	return strings.Join(out, ", ")
+	return list(out, ", ")
 }
 
 func (e *effect) restOrAmount() int64 {
@@ -254,5 +254,16 @@ func names(candidates []Candidate) string {
 	for _, c := range candidates {
 		out = append(out, "record "+c.RecordKey+" of "+c.Source)
 	}
-	return strings.Join(out, ", ")
+	return list(out, ", ")
+}
+
+// listed is how many things a note names before it counts the others: it is
+// read in a spreadsheet cell.
+const listed = 5
+
+func list(items []string, sep string) string {
+	if extra := len(items) - listed; extra > 0 {
+		items = append(slices.Clone(items[:listed]), fmt.Sprintf("and %d more", extra))
+	}
+	return strings.Join(items, sep)
 }

@@ -41,12 +41,12 @@ func newInquiry(f Facts, p Policy, now time.Time) *inquiry {
 	}
 }
 
-// as is the same inquiry with the operation in another status, to ask what
-// would be decided if it were still open.
-func (q *inquiry) as(s journal.Status) *inquiry {
+// reopened is the same inquiry with the operation unknown, to ask what would
+// be decided if it were still open.
+func (q *inquiry) reopened() *inquiry {
 	other := *q
-	other.op.Status = s
-	other.time.op.Status = s
+	other.op.Status = journal.Unknown
+	other.time.op.Status = journal.Unknown
 	return &other
 }
 
@@ -99,20 +99,19 @@ func (q *inquiry) shown(found finding) Decision {
 		}
 		return q.rests(d)
 	}
-	switch found.reason {
-	case Confirmed:
+	d := Decision{Reason: found.reason, Outcome: OutcomeDisputed}
+	switch {
+	case found.reason == Confirmed:
 		return q.confirmed(found)
-	case DuplicateEffect:
-		d := Decision{Reason: DuplicateEffect, Outcome: OutcomeDisputed, Breaks: []Break{q.duplicate(found)}}
+	case found.reason != DuplicateEffect:
+		d.Breaks = []Break{q.differs(found)}
+	default:
+		d.Breaks = []Break{q.duplicate(found)}
 		if found.agreeing != nil {
 			return q.happened(d, found.agreeing)
 		}
-		return q.stays(q.rests(d))
-	default:
-		return q.stays(q.rests(Decision{
-			Reason: found.reason, Outcome: OutcomeDisputed, Breaks: []Break{q.differs(found)},
-		}))
 	}
+	return q.stays(q.rests(d))
 }
 
 func (q *inquiry) confirmed(found finding) Decision {
@@ -204,9 +203,10 @@ func (q *inquiry) nothing() Decision {
 // claimable: planned or failed_retryable, and no effect is in sight.
 func (q *inquiry) claimable() Decision {
 	switch {
-	case q.ev.loneReversal() || q.ev.exists || q.facts.LateSuccess:
-		// No effect is shown, but something says that there was one.
-		d := q.as(journal.Unknown).natural()
+	case q.ev.loneReversal(), (q.ev.exists || q.facts.LateSuccess) && !q.facts.Reviewed:
+		// No effect is shown, but something says that there was one. A person
+		// who has seen that may have permitted the retry all the same.
+		d := q.reopened().natural()
 		d.Transition = q.toUnknown(d.Reason)
 		return d
 	case q.permitExpired():

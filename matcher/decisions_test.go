@@ -37,7 +37,7 @@ type decisionRow struct {
 	Retry    string `csv:"retry"`
 }
 
-func readDecisions(t testing.TB) []decisionRow {
+func readDecisions(t *testing.T) []decisionRow {
 	t.Helper()
 	file, err := os.Open("../testdata/decisions.csv")
 	if err != nil {
@@ -150,49 +150,53 @@ func notes(d matcher.Decision) []string {
 func TestDecisionsNameEveryReason(t *testing.T) {
 	t.Parallel()
 	rows := readDecisions(t)
-	for reason, statuses := range reasonStatuses() {
-		for _, status := range statuses {
+	for _, want := range reasonStatuses() {
+		for _, status := range want.statuses {
 			if !slices.ContainsFunc(rows, func(r decisionRow) bool {
-				return r.Reason == string(reason) && strings.Fields(r.Operation)[0] == string(status)
+				return r.Reason == string(want.reason) && strings.Fields(r.Operation)[0] == string(status)
 			}) {
-				t.Errorf("no case for %s of %s", reason, status)
+				t.Errorf("no case for %s of %s", want.reason, status)
 			}
 		}
 	}
 }
 
-// reasonStatuses says for which statuses a reason code exists, as the table of
-// the design has it.
-func reasonStatuses() map[matcher.ReasonCode][]journal.Status {
+// reasonOf says for which statuses a reason code exists.
+type reasonOf struct {
+	reason   matcher.ReasonCode
+	statuses []journal.Status
+}
+
+func reasonStatuses() []reasonOf {
 	open := []journal.Status{journal.Unknown, journal.Executing}
 	idle := []journal.Status{journal.Planned, journal.FailedRetryable}
-	return map[matcher.ReasonCode][]journal.Status{
-		matcher.Confirmed:            open,
-		matcher.ConfirmedBeforeRetry: idle,
-		matcher.AmountMismatch:       {journal.Unknown, journal.Executing, journal.Planned, journal.FailedRetryable, journal.Succeeded},
-		matcher.CurrencyMismatch:     {journal.Unknown, journal.Succeeded},
-		matcher.AmountUnknown:        {journal.Unknown, journal.Succeeded},
-		matcher.PartialEffect:        {journal.Unknown, journal.Planned, journal.Succeeded},
-		matcher.DuplicateEffect:      journal.Statuses(),
-		matcher.ReversedAtProvider:   journal.Statuses(),
-		matcher.EffectAfterFailure:   {journal.FailedFinal},
-		matcher.Refused:              open,
-		matcher.RefusedNotFinal:      open,
-		matcher.InProgress:           {journal.Executing},
-		matcher.LeaseOverheld:        {journal.Executing},
-		matcher.Waiting:              idle,
-		matcher.NeverClaimed:         {journal.Planned},
-		matcher.RefusedAfterSuccess:  {journal.Succeeded},
-		matcher.PendingAtProvider:    journal.Statuses(),
-		matcher.PendingTooLong:       {journal.Unknown, journal.Planned, journal.Succeeded},
-		matcher.Absent:               open,
-		matcher.PermittedByKey:       open,
-		matcher.NotYetProvable:       {journal.Unknown, journal.Executing, journal.Succeeded},
-		matcher.CoverageGap:          open,
-		matcher.UnresolvedOverdue:    open,
-		matcher.MissingAtProvider:    {journal.Succeeded},
-		matcher.AmbiguousReference:   journal.Statuses(),
-		matcher.EvidenceChanged:      {journal.Succeeded, journal.FailedFinal, journal.FailedRetryable},
-		matcher.Settled:              {journal.Succeeded, journal.FailedFinal},
+	return []reasonOf{
+		{matcher.Confirmed, open},
+		{matcher.ConfirmedBeforeRetry, idle},
+		{matcher.AmountMismatch, []journal.Status{journal.Unknown, journal.Executing, journal.Planned, journal.FailedRetryable, journal.Succeeded}},
+		{matcher.CurrencyMismatch, []journal.Status{journal.Unknown, journal.Succeeded}},
+		{matcher.AmountUnknown, []journal.Status{journal.Unknown, journal.Succeeded}},
+		{matcher.PartialEffect, []journal.Status{journal.Unknown, journal.Planned, journal.Succeeded}},
+		{matcher.DuplicateEffect, journal.Statuses()},
+		{matcher.ReversedAtProvider, journal.Statuses()},
+		{matcher.EffectAfterFailure, []journal.Status{journal.FailedFinal}},
+		{matcher.Refused, open},
+		{matcher.RefusedNotFinal, open},
+		{matcher.InProgress, []journal.Status{journal.Executing}},
+		{matcher.LeaseOverheld, []journal.Status{journal.Executing}},
+		{matcher.Waiting, idle},
+		{matcher.NeverClaimed, []journal.Status{journal.Planned}},
+		{matcher.RefusedAfterSuccess, []journal.Status{journal.Succeeded}},
+		{matcher.PendingAtProvider, journal.Statuses()},
+		{matcher.PendingTooLong, []journal.Status{journal.Unknown, journal.Planned, journal.Succeeded}},
+		{matcher.Absent, open},
+		{matcher.PermittedByKey, open},
+		{matcher.NotYetProvable, []journal.Status{journal.Unknown, journal.Executing, journal.Succeeded}},
+		{matcher.CoverageGap, open},
+		{matcher.UnresolvedOverdue, open},
+		{matcher.MissingAtProvider, []journal.Status{journal.Succeeded}},
+		{matcher.AmbiguousReference, journal.Statuses()},
+		{matcher.EvidenceChanged, []journal.Status{journal.Succeeded, journal.FailedFinal, journal.FailedRetryable}},
+		{matcher.Settled, []journal.Status{journal.Succeeded, journal.FailedFinal}},
 	}
 }

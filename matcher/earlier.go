@@ -38,7 +38,7 @@ func (q *inquiry) permitAgain() (Decision, bool) {
 	if natural.Reason != Waiting || q.stillPermitted() {
 		return Decision{}, false
 	}
-	d := q.as(journal.Unknown).natural()
+	d := q.reopened().natural()
 	return Decision{
 		Reason: EvidenceChanged, Outcome: OutcomeUncertain, ProvableAt: d.ProvableAt, Speaks: d.Speaks,
 		Transition: q.toUnknown(EvidenceChanged),
@@ -49,7 +49,7 @@ func (q *inquiry) permitAgain() (Decision, bool) {
 // stillPermitted asks whether the permit would be given now. A refusal that
 // came since does not speak against a retry.
 func (q *inquiry) stillPermitted() bool {
-	open := q.as(journal.Unknown)
+	open := q.reopened()
 	if permits(open.natural()) {
 		return true
 	}
@@ -70,7 +70,7 @@ func (q *inquiry) permitExpired() bool {
 // expired decides an operation whose permit has run out as if it were open,
 // so that it does not wait for ever for a claim that can't come.
 func (q *inquiry) expired() Decision {
-	d := q.as(journal.Unknown).natural()
+	d := q.reopened().natural()
 	if d.Transition == nil || !d.Transition.To.Terminal() {
 		d.MayRetry = false
 		d.Transition = q.toUnknown(d.Reason)
@@ -84,7 +84,7 @@ func (q *inquiry) expired() Decision {
 // Only evidence counts: that max_retry_age has passed since does not make an
 // absence of then doubtful.
 func (q *inquiry) holds(verdict journal.Status) bool {
-	open := q.as(journal.Unknown)
+	open := q.reopened()
 	if verdict == journal.Succeeded {
 		d := open.natural()
 		return d.Transition != nil && d.Transition.To == journal.Succeeded
@@ -101,8 +101,11 @@ func (q *inquiry) holds(verdict journal.Status) bool {
 // person decides.
 func (q *inquiry) changed() Decision {
 	d := q.natural()
-	overturned := slices.ContainsFunc(d.Breaks, func(b Break) bool { return b.Kind == EffectAfterFailure })
-	d.Breaks = append([]Break{q.evidenceChanged(overturned)}, d.Breaks...)
+	severity := High
+	if slices.ContainsFunc(d.Breaks, func(b Break) bool { return b.Kind == EffectAfterFailure }) {
+		severity = Critical
+	}
+	d.Breaks = append([]Break{q.evidenceChanged(severity)}, d.Breaks...)
 	d.Reason, d.Outcome, d.Settled = EvidenceChanged, OutcomeDisputed, false
 	return d
 }

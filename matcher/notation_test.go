@@ -24,23 +24,21 @@ func offset(t rapid.TB, text string) time.Duration {
 	t.Helper()
 	negative := strings.HasPrefix(text, "-")
 	rest := strings.TrimLeft(text, "+-")
-	var days int
+	var d time.Duration
 	if before, after, ok := strings.Cut(rest, "d"); ok {
 		n, err := strconv.Atoi(before)
 		if err != nil {
 			t.Fatalf("offset %q: %v", text, err)
 		}
-		days, rest = n, after
+		d, rest = time.Duration(n*24)*time.Hour, after
 	}
-	var d time.Duration
 	if rest != "" && rest != "0" {
 		parsed, err := time.ParseDuration(rest)
 		if err != nil {
 			t.Fatalf("offset %q: %v", text, err)
 		}
-		d = parsed
+		d += parsed
 	}
-	d += time.Duration(days) * 24 * time.Hour
 	if negative {
 		return -d
 	}
@@ -62,9 +60,8 @@ func asOffset(instant time.Time) string {
 	if d < 0 {
 		sign, d = "-", -d
 	}
-	days := d / (24 * time.Hour)
-	d -= days * 24 * time.Hour
-	hours, minutes := d/time.Hour, d%time.Hour/time.Minute
+	all := int(d / time.Minute)
+	days, hours, minutes := all/1440, all/60%24, all%60
 	out := sign
 	if days > 0 {
 		out += fmt.Sprintf("%dd", days)

@@ -24,7 +24,11 @@ func (q *inquiry) against() speaks {
 	if q.proof.covered && !q.proof.proven {
 		out.evidence = append(out.evidence, "the coverage rests on a statement whose end is only assumed")
 	}
-	for _, c := range q.ev.strange {
+	for i, c := range q.ev.strange {
+		if i == listed {
+			out.evidence = append(out.evidence, fmt.Sprintf("%s more matched as well", count(len(q.ev.strange)-listed)))
+			break
+		}
 		out.evidence = append(out.evidence, q.why(c))
 	}
 	if len(q.ev.reversals) > 0 {
@@ -40,7 +44,7 @@ func (q *inquiry) against() speaks {
 		out.evidence = append(out.evidence, "a worker whose lease had run out reported a success")
 	}
 	if q.facts.Reviewed {
-		out.limits = append(out.limits, "a person has looked at it; only a decision of a person goes on from here")
+		out.limits = append(out.limits, "it is with a person already, and only a decision goes on from here")
 	}
 	if q.policy.MaxRetryAge > 0 && !q.now.Before(q.op.CreatedAt.Add(q.policy.MaxRetryAge)) {
 		out.limits = append(out.limits, "it is older than max_retry_age")

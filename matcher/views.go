@@ -155,17 +155,7 @@ func (e *effect) finish(p Policy) {
 // back did happen, an effect and a refusal is an effect, pending and a refusal
 // is pending.
 func weight(s sources.Status) int {
-	switch s {
-	case sources.Reversed:
-		return 3
-	case sources.Succeeded:
-		return 2
-	case sources.Pending:
-		return 1
-	case sources.Failed:
-		return 0
-	}
-	return 0
+	return slices.Index([]sources.Status{sources.Failed, sources.Pending, sources.Succeeded, sources.Reversed}, s)
 }
 
 // id is the provider's identifier by the first view that has one.
