@@ -161,8 +161,8 @@ func checkList(log *ledger, p keyPath, items []string) {
 	}
 }
 
-// zone resolves a time zone. It never falls back to another one.
-func (c *Config) zone(log *ledger, p keyPath, name string) *time.Location {
+// loadZone resolves a time zone. It never falls back to another one.
+func (c *Config) loadZone(log *ledger, p keyPath, name string) *time.Location {
 	if name == "" || name == "Local" {
 		log.problem(p, "%s depends on the machine; name a zone of the IANA database: UTC, Europe/Berlin", log.show(p, name))
 		return nil
@@ -174,6 +174,13 @@ func (c *Config) zone(log *ledger, p keyPath, name string) *time.Location {
 	}
 	c.zones[name] = zone
 	return zone
+}
+
+// checkFilled checks a regular expression that must not match an empty text.
+func checkFilled(log *ledger, p keyPath, text string) {
+	if re := pattern(log, p, text); re != nil && re.MatchString("") {
+		log.problem(p, "%s matches an empty text too; require at least one character", log.show(p, text))
+	}
 }
 
 // pattern compiles a regular expression of the configuration.

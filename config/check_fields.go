@@ -42,7 +42,10 @@ func checkFields(log *ledger, p keyPath, s Source) {
 	if m.ProviderOperationID == nil && m.IdempotencyKey == nil && m.BusinessReference == nil {
 		log.problem(at, "has nothing by which a record could be found; map provider_operation_id, idempotency_key or business_reference")
 	}
-	if (m.Amount != nil || m.Fee != nil) && m.Currency == nil {
+	if m.Fee != nil && m.Amount == nil {
+		log.problem(at.key("amount"), "must be said where a fee is; name its column")
+	}
+	if m.Amount != nil && m.Currency == nil {
 		log.problem(at.key("currency"), "must be said where an amount is; name its column, or give one for all rows ({value: EUR})")
 	}
 	switch {
@@ -70,9 +73,8 @@ func isAmount(name string) bool { return name == "amount" || name == "fee" }
 
 func isTime(name string) bool { return strings.HasSuffix(name, "_at") }
 
-func isReference(name string) bool {
-	return name == "business_reference" || name == "idempotency_key"
-}
+// isWord: the field has one of a few values.
+func isWord(name string) bool { return targets(name) != nil || name == "currency" }
 
 // targets lists the words that a field's map may lead to; nil if any may.
 func targets(name string) []string {
@@ -104,25 +106,19 @@ func (f mapped) check(log *ledger) {
 	}
 	f.checkValue(log)
 	f.checkMap(log)
-	if log.said(f.path.key("extract")) {
-		pattern(log, f.path.key("extract"), f.field.Extract)
-	}
+	f.checkExtract(log)
 	f.checkAmount(log)
 	f.checkTime(log)
 	f.checkReference(log)
 }
 
-// misplaced refuses an option that has no effect on this field.
-func (f mapped) misplaced(log *ledger, right bool, where string, options ...string) bool {
-	if right {
-		return false
-	}
+// misplaced refuses options that have no effect on this field.
+func (f mapped) misplaced(log *ledger, where string, options ...string) {
 	for _, option := range options {
 		if p := f.path.key(option); log.said(p) {
 			log.problem(p, "has no effect here; it belongs to %s", where)
 		}
 	}
-	return true
 }
 
 func (f mapped) checkValue(log *ledger) {
@@ -130,15 +126,15 @@ func (f mapped) checkValue(log *ledger) {
 		return
 	}
 	p := f.path.key("value")
-	for _, option := range []string{"extract", "map", "decimal", "group", "layout"} {
+	for _, option := range []string{"extract", "map", "decimal", "group", "layout", "fold", "unique_per"} {
 		if at := f.path.key(option); log.said(at) {
 			log.problem(at, "has no effect on a constant value; write the final value")
 		}
 	}
 	checkText(log, p, *f.field.Value, "write the value of every row, or remove the field")
 	switch {
-	case isTime(f.name):
-		log.problem(p, "one time for every row proves nothing; name a column")
+	case !isWord(f.name) && f.name != "account" && f.name != "batch_id":
+		log.problem(p, "the same %s in every row can't be right; name a column", f.name)
 	case f.name == "currency":
 		checkCurrency(log, p, *f.field.Value)
 	case targets(f.name) != nil:
@@ -148,6 +144,10 @@ func (f mapped) checkValue(log *ledger) {
 
 func (f mapped) checkMap(log *ledger) {
 	p := f.path.key("map")
+	if !isWord(f.name) {
+		f.misplaced(log, "status, kind, direction and currency", "map")
+		return
+	}
 	if !log.said(p) {
 		return
 	}
@@ -156,14 +156,10 @@ func (f mapped) checkMap(log *ledger) {
 	}
 	for _, word := range slices.Sorted(maps.Keys(f.field.Map)) {
 		target := f.field.Map[word]
-		switch known := targets(f.name); {
-		case known != nil:
+		if known := targets(f.name); known != nil {
 			checkWord(log, p.key(word), target, known)
-		case f.name == "currency":
+		} else {
 			checkCurrency(log, p.key(word), target)
-		case isAmount(f.name) || isTime(f.name):
-			log.problem(p, "has no effect here; amounts and times are read by decimal, group and layout")
-			return
 		}
 	}
 }
@@ -174,8 +170,17 @@ func checkCurrency(log *ledger, p keyPath, code string) {
 	}
 }
 
+func (f mapped) checkExtract(log *ledger) {
+	if isWord(f.name) || isAmount(f.name) || isTime(f.name) {
+		f.misplaced(log, "identifiers and references", "extract")
+	} else if p := f.path.key("extract"); log.said(p) {
+		checkFilled(log, p, f.field.Extract)
+	}
+}
+
 func (f mapped) checkAmount(log *ledger) {
-	if f.misplaced(log, isAmount(f.name), "amount and fee", "decimal", "group") {
+	if !isAmount(f.name) {
+		f.misplaced(log, "amount and fee", "decimal", "group")
 		return
 	}
 	format := money.NumberFormat{Decimal: f.field.Decimal, Group: f.field.Group}
@@ -185,7 +190,8 @@ func (f mapped) checkAmount(log *ledger) {
 }
 
 func (f mapped) checkTime(log *ledger) {
-	if f.misplaced(log, isTime(f.name), "the fields that end in _at", "layout") {
+	if !isTime(f.name) {
+		f.misplaced(log, "the fields that end in _at", "layout")
 		return
 	}
 	if p := f.path.key("layout"); log.said(p) {
@@ -194,11 +200,13 @@ func (f mapped) checkTime(log *ledger) {
 }
 
 func (f mapped) checkReference(log *ledger) {
-	f.misplaced(log, isReference(f.name), "business_reference", "fold")
-	if !f.misplaced(log, f.name == "provider_operation_id", "provider_operation_id", "unique_per") {
-		if p := f.path.key("unique_per"); log.said(p) {
-			checkWord(log, p, f.field.UniquePer, []string{"day"})
-		}
+	if f.name != "business_reference" {
+		f.misplaced(log, "business_reference", "fold")
+	}
+	if p := f.path.key("unique_per"); f.name != "provider_operation_id" {
+		f.misplaced(log, "provider_operation_id", "unique_per")
+	} else if log.said(p) {
+		checkWord(log, p, f.field.UniquePer, []string{"day"})
 	}
 	if f.field.Fold != nil && f.field.Fold.Length < 0 {
 		log.problem(f.path.key("fold", "length"), "is negative; write the number of characters that the provider keeps")

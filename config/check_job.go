@@ -25,7 +25,7 @@ func (c *Config) checkJob(log *ledger, name string, owners map[string]string) {
 			log.problem(at, "%s is not a source%s", log.show(at, source), suggest(source, slices.Collect(maps.Keys(c.Sources))))
 		}
 	}
-	zone := c.zone(log, p.key("timezone"), job.Timezone)
+	zone := c.loadZone(log, p.key("timezone"), job.Timezone)
 	if at := p.key("schedule"); log.said(at) && zone != nil {
 		schedule, warning, err := ParseSchedule(job.Schedule, zone)
 		switch {

@@ -23,9 +23,9 @@ func (c *Config) checkSource(log *ledger, name string) {
 	checkAccounts(log, p, s)
 	checkLocation(log, p, s.Location)
 	checkFormat(log, p, s)
-	c.zone(log, p.key("timezone"), s.Timezone)
+	c.loadZone(log, p.key("timezone"), s.Timezone)
 	checkFields(log, p, s)
-	checkCompleteness(log, p.key("completeness"), s.Completeness)
+	checkCompleteness(log, p.key("completeness"), s.Completeness, &s.Fields)
 	checkWord(log, p.key("dated_by"), s.DatedBy, []sources.Dating{sources.ByOccurrence, sources.ByBooking})
 	if !log.said(p.key("settlement_lag")) {
 		log.problem(p.key("settlement_lag"), "must be said; write the longest time that this provider may take to show an effect: 72h")
@@ -37,7 +37,7 @@ func (c *Config) checkSource(log *ledger, name string) {
 		log.problem(p.key("retention"), "is not longer than the settlement lag, so nothing would ever be covered; correct one of the two")
 	}
 	if s.Unjournaled != nil {
-		pattern(log, p.key("unjournaled", "pattern"), s.Unjournaled.Pattern)
+		checkFilled(log, p.key("unjournaled", "pattern"), s.Unjournaled.Pattern)
 	}
 }
 
@@ -72,8 +72,14 @@ func checkLocation(log *ledger, p keyPath, location string) {
 		log.problem(at, "a location of the kind %s:// is not supported by this version; fetch the files to a folder and name that: statements/*.csv", scheme)
 		return
 	}
-	if _, err := path.Match(location, ""); err != nil {
+	_, err := path.Match(location, "")
+	switch {
+	case err != nil:
 		log.problem(at, "%s is not a file pattern; close every [", log.show(at, location))
+	case strings.HasSuffix(location, "/") || location == "." || location == "..":
+		log.problem(at, "%s is a folder; name the files in it: *.csv", log.show(at, location))
+	case strings.Contains(location, "**"):
+		log.problem(at, "%s has **, which is not supported; write one * for each folder", log.show(at, location))
 	}
 }
 
@@ -90,13 +96,13 @@ func checkFormat(log *ledger, p keyPath, s Source) {
 
 func checkCSV(log *ledger, p keyPath, s Source) {
 	csv := p.key("csv")
-	delimiter, encoding, header := csv.key("delimiter"), csv.key("encoding"), csv.key("header_row")
+	delimiter, charset, header := csv.key("delimiter"), csv.key("encoding"), csv.key("header_row")
 	if !isDelimiter(s.CSV.Delimiter) {
 		log.problem(delimiter, `%s must be one character that can stand between cells: ",", ";" or "\t"`, log.show(delimiter, s.CSV.Delimiter))
 	}
 	checkWord(log, csv.key("quote"), s.CSV.Quote, []string{quoteDouble, quoteNone})
 	if !knownEncoding(s.CSV.Encoding) {
-		log.problem(encoding, "%s is not a known encoding; write its usual name: utf-8, windows-1251, shift_jis", log.show(encoding, s.CSV.Encoding))
+		log.problem(charset, "%s is not a known encoding; write its usual name: utf-8, windows-1251, shift_jis", log.show(charset, s.CSV.Encoding))
 	}
 	if s.CSV.HeaderRow < 0 {
 		log.problem(header, "is negative; it is the line of the header, counted from 1, or 0 if there is none")
@@ -150,14 +156,14 @@ func checkNumbered(log *ledger, p keyPath, s Source) {
 	}
 }
 
-func checkCompleteness(log *ledger, p keyPath, c sources.Completeness) {
+func checkCompleteness(log *ledger, p keyPath, c sources.Completeness, fields *sources.Mapping) {
 	if checkWord(log, p.key("end"), c.End, []string{endProven, endAssumed}) && c.End == endProven && c.Footer == nil {
 		log.problem(p.key("end"), "%s needs a proof of the end; configure completeness.footer, or say end: assumed, under which an absence is only ever reviewed", endProven)
 	}
 	if f := c.Footer; f != nil {
-		pattern(log, p.key("footer", "match"), f.Match)
-		if f.Count == nil && f.Sum == nil {
-			log.problem(p.key("footer"), "declares neither count nor sum; name the column of at least one")
+		checkFilled(log, p.key("footer", "match"), f.Match)
+		if f.Sum != nil && fields.Amount == nil {
+			log.problem(p.key("footer", "sum"), "has no amounts to compare with; map fields.amount, or remove it")
 		}
 	}
 	if c.Period == nil {

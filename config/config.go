@@ -40,6 +40,7 @@ type Config struct {
 	Policies map[string]Policy `yaml:"policies"`
 	Jobs     map[string]Job    `yaml:"jobs"`
 
+	dir       string
 	zones     map[string]*time.Location
 	schedules map[string]cron.Schedule
 	warnings  []Problem

@@ -64,7 +64,7 @@ func TestLoadExample(t *testing.T) {
 	want := map[string]config.Source{"acme-bank": {
 		Provider: "acme",
 		Accounts: []string{"main"},
-		Location: filepath.Join(testdata, "statements/acme-*.csv"),
+		Location: "statements/acme-*.csv",
 		Format:   "csv",
 		CSV:      config.CSV{Delimiter: ";", Encoding: "windows-1251", HeaderRow: 3, Quote: "double"},
 		Timezone: "Europe/Moscow",

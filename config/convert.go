@@ -8,7 +8,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -75,9 +74,12 @@ func (c *Config) SourceRule(name string) matcher.SourceRule {
 	}
 }
 
-// Location is the file pattern of a source, resolved against the folder of
-// the configuration file; empty for an unknown name.
-func (c *Config) Location(name string) string { return c.Sources[name].Location }
+// Location is where a source's files are: a pattern, and the folder that it
+// starts from if it is relative, which is no pattern itself. The pattern is
+// empty for an unknown name.
+func (c *Config) Location(name string) (dir, pattern string) {
+	return c.dir, c.Sources[name].Location
+}
 
 // Zone is the time zone of a source's days; nil for an unknown name.
 func (c *Config) Zone(name string) *time.Location { return c.zones[c.Sources[name].Timezone] }
@@ -116,26 +118,18 @@ func (c *Config) canonicalDigest() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// resolvePaths makes every path start from the folder of the file.
+// resolvePaths makes folders start from the folder of the file. The patterns
+// of locations stay as they are: that folder may be called [old].
 func (c *Config) resolvePaths(dir string) {
-	resolve := func(base, name string) string {
+	resolve := func(name string) string {
 		if filepath.IsAbs(name) {
-			return name
+			return filepath.Clean(name)
 		}
-		return filepath.Join(base, name)
+		return filepath.Join(dir, name)
 	}
-	c.DataDir = resolve(dir, c.DataDir)
-	for name, source := range c.Sources {
-		source.Location = resolve(escapeGlob(dir), source.Location)
-		c.Sources[name] = source
-	}
+	c.dir, c.DataDir = dir, resolve(c.DataDir)
 	for name, job := range c.Jobs {
-		job.Report.Dir = resolve(dir, job.Report.Dir)
+		job.Report.Dir = resolve(job.Report.Dir)
 		c.Jobs[name] = job
 	}
-}
-
-// escapeGlob keeps a folder called [old] from being read as a pattern.
-func escapeGlob(dir string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }

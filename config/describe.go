@@ -34,7 +34,7 @@ func describeSource() map[string]string {
 		"Source":                 "One source: a location, a format and a mapping of fields.",
 		"Source.Provider":        "Provider whose effects it shows. Sources of one provider are views of the same effects. Default: the source's name.",
 		"Source.Accounts":        "Accounts that it covers. Default: one, named like the source.",
-		"Source.Location":        "Pattern of files, relative to this file: statements/acme-*.csv.",
+		"Source.Location":        "Pattern of files with the wildcards * ? [a-z], relative to this file: statements/acme-*.csv.",
 		"Source.Format":          "Format of the documents. Default csv.",
 		"Source.Profile":         "Ready profile of a provider. Not supported by this version.",
 		"Source.CSV":             "How the CSV documents are written.",

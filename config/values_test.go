@@ -49,8 +49,8 @@ func TestEveryKeyArrives(t *testing.T) {
 	if cfg.Permits != config.Off {
 		t.Errorf("Permits = %v, want off", cfg.Permits)
 	}
-	if cfg.DataDir != "/var/lib/reconciler" || cfg.Location("acme-bank") != "/srv/statements/acme-*.csv" || cfg.Jobs["payments"].Report.Dir != "/srv/reports" {
-		t.Errorf("absolute paths changed: %q %q %q", cfg.DataDir, cfg.Location("acme-bank"), cfg.Jobs["payments"].Report.Dir)
+	if cfg.DataDir != "/var/lib/reconciler" || cfg.Sources["acme-bank"].Location != "/srv/statements/acme-*.csv" || cfg.Jobs["payments"].Report.Dir != "/srv/reports" {
+		t.Errorf("absolute paths changed: %q %q %q", cfg.DataDir, cfg.Sources["acme-bank"].Location, cfg.Jobs["payments"].Report.Dir)
 	}
 	column := func(number int) *sources.Column { return &sources.Column{Number: number} }
 	header := func(text string) *sources.Column { return &sources.Column{Header: text} }
@@ -133,7 +133,8 @@ func TestUnknownNames(t *testing.T) {
 	if _, ok := cfg.Schedule("none"); ok {
 		t.Error("Schedule(none) is there")
 	}
-	if cfg.Zone("none") != nil || cfg.JobZone("none") != nil || cfg.Location("none") != "" {
+	_, pattern := cfg.Location("none")
+	if cfg.Zone("none") != nil || cfg.JobZone("none") != nil || pattern != "" {
 		t.Error("an unknown source or job has a zone or a location")
 	}
 	if diff := cmp.Diff(matcher.SourceRule{}, cfg.SourceRule("none")); diff != "" {
@@ -318,21 +319,21 @@ func TestExpansion(t *testing.T) {
 		"${file:bare}":                 "value",
 		"x${file:bare}y${ATTEMPTS}z$$": "xvaluey7z$$",
 	} {
-		cfg, err := config.Parse(filepath.Join(dir, "reconciler.yaml"), []byte(strings.Replace(template, "column: Ref", "value: '"+text+"'", 1)), environment)
+		cfg, err := config.Parse(filepath.Join(dir, "reconciler.yaml"), []byte(strings.Replace(template, "column: Ref", "column: '"+text+"'", 1)), environment)
 		if err != nil {
-			t.Errorf("value: %s: %v", text, err)
+			t.Errorf("column: %s: %v", text, err)
 			continue
 		}
-		if got := *cfg.Sources["bank"].Fields.BusinessReference.Value; got != want {
-			t.Errorf("value: %s = %q, want %q", text, got, want)
+		if got := cfg.Sources["bank"].Fields.BusinessReference.Column.Header; got != want {
+			t.Errorf("column: %s = %q, want %q", text, got, want)
 		}
 	}
 	for _, text := range []string{
 		"${", "${ATTEMPTS", "${}", "${A-B}", "${1A}", "${NOT_SET}", "${EMPTY}", "${file:}", "${file:void}", "${file:large}", "${file:missing}", "${file:.}",
 	} {
-		_, err := config.Parse(filepath.Join(dir, "reconciler.yaml"), []byte(strings.Replace(template, "column: Ref", "value: '"+text+"'", 1)), environment)
+		_, err := config.Parse(filepath.Join(dir, "reconciler.yaml"), []byte(strings.Replace(template, "column: Ref", "column: '"+text+"'", 1)), environment)
 		if err == nil {
-			t.Errorf("value: %s is accepted", text)
+			t.Errorf("column: %s is accepted", text)
 		}
 	}
 }
@@ -385,7 +386,7 @@ func TestAnchorsAndMergeKeys(t *testing.T) {
 	if diff := cmp.Diff(cfg.Sources["main"].Fields, cfg.Sources["savings"].Fields); diff != "" {
 		t.Errorf("merged fields differ:\n%s", diff)
 	}
-	if got := filepath.Base(filepath.Dir(cfg.Location("savings"))); got != "savings" {
+	if _, got := cfg.Location("savings"); got != "savings/*.csv" {
 		t.Errorf("the own location lost against the merged one: %s", got)
 	}
 	if got := cfg.SourceRule("savings").Accounts; len(got) != 1 || got[0] != "savings" {
@@ -466,8 +467,8 @@ func TestPathsStartFromTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := cfg.Location("bank"), `/etc/\[acme]/a.csv`; got != want {
-		t.Errorf("Location = %s, want %s", got, want)
+	if dir, pattern := cfg.Location("bank"); dir != "/etc/[acme]" || pattern != "a.csv" {
+		t.Errorf("Location = %s, %s", dir, pattern)
 	}
 	if cfg.DataDir != "/etc/[acme]/.reconciler" || cfg.Jobs["j"].Report.Dir != "/etc/[acme]/out" {
 		t.Errorf("DataDir = %s, report dir = %s", cfg.DataDir, cfg.Jobs["j"].Report.Dir)
