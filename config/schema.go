@@ -119,6 +119,9 @@ func closeSets(schema *jsonschema.Schema) {
 	property("Source", "accounts").Items = text
 	value := property("Field", "value")
 	value.Type, value.AnyOf = "", text.AnyOf
+	if database, ok := schema.Definitions["Database"]; ok {
+		database.AnyOf = []*jsonschema.Schema{{Required: []string{"url"}}, {Required: []string{"private"}}}
+	}
 	if field, ok := schema.Definitions["Field"]; ok {
 		field.OneOf = []*jsonschema.Schema{{Required: []string{"column"}}, {Required: []string{"value"}}}
 	}

@@ -79,7 +79,7 @@ func TestSchemaRefuses(t *testing.T) {
 	schema := compileSchema(t)
 	for _, name := range []string{
 		"unknown-key", "unknown-key-far", "unknown-section", "unknown-field", "missing-lag", "lag-without-unit", "lag-list",
-		"accounts-not-a-list", "source-is-text", "database-missing", "database-private-text", "permits-unclear", "location-missing",
+		"accounts-not-a-list", "source-is-text", "database-missing", "database-none", "database-private-text", "permits-unclear", "location-missing",
 		"csv-header-row-text", "field-neither", "field-both", "field-column-zero", "end-word", "policy-class", "policy-max-attempts",
 		"policy-effect", "policy-sender-deadline", "policy-no-source", "job-format", "job-no-actions", "format-unknown", "unjournaled-empty",
 	} {
