@@ -47,6 +47,12 @@ func (r *reader) open() error {
 	if err != nil {
 		return err
 	}
+	if r.scan.hasZeroByte() {
+		return &sources.Refusal{
+			Line: 1, Reason: "the file begins with zero bytes between its characters: it is written in UTF-16, without a byte order mark",
+			Remedy: "declare csv.encoding: utf-16le or utf-16be",
+		}
+	}
 	if r.format.headerRow == 0 {
 		return nil // the first row tells the width
 	}
@@ -164,14 +170,14 @@ func (r *reader) Next(rec *sources.Record) error {
 			r.ended = err
 			break
 		}
+		if len(cells) == 1 && len(cells[0]) == 0 && r.width != 1 {
+			continue // an empty line
+		}
 		if r.width == 0 {
 			r.width = len(cells)
 			if r.ended = r.findColumns(line); r.ended != nil {
 				break
 			}
-		}
-		if len(cells) == 1 && len(cells[0]) == 0 && r.width > 1 {
-			continue // an empty line
 		}
 		if r.footer != nil {
 			r.ended = r.afterFooter(line)

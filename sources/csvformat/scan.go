@@ -75,6 +75,11 @@ func (s *scanner) start() error {
 	return nil
 }
 
+// hasZeroByte reports a zero byte at the very beginning, where only UTF-16 has one.
+func (s *scanner) hasZeroByte() bool {
+	return bytes.IndexByte(s.buf[s.pos:min(s.pos+4, s.end)], 0) >= 0
+}
+
 // row returns the cells of the next row and the line on which it starts; an
 // empty line is a row with one empty cell.
 func (s *scanner) row() ([][]byte, int, error) {
@@ -388,6 +393,9 @@ func readFull(src io.Reader, buf []byte) (n int, ended bool, err error) {
 		switch {
 		case err == io.EOF: //nolint:errorlint // a wrapped EOF is a source that broke off
 			return n, true, nil
+		case errors.Is(err, io.EOF):
+			// Callers take io.EOF in an error for the end.
+			return n, false, fmt.Errorf("read statement: %w: %v", io.ErrUnexpectedEOF, err) //nolint:errorlint // hidden on purpose
 		case err != nil:
 			return n, false, fmt.Errorf("read statement: %w", err)
 		case got == 0:
