@@ -49,8 +49,8 @@ func checkFields(log *ledger, p keyPath, s Source) {
 		log.problem(at.key("currency"), "must be said where an amount is; name its column, or give one for all rows ({value: EUR})")
 	}
 	switch {
-	case s.DatedBy == sources.ByBooking && m.BookedAt == nil:
-		log.problem(at.key("booked_at"), "must be said where dated_by is booked; name its column")
+	case s.DatedBy == sources.ByBooking && m.BookedAt == nil && m.OccurredAt == nil:
+		log.problem(at.key("booked_at"), "must be said where dated_by is booked (or at least occurred_at); name its column")
 	case s.DatedBy == sources.ByOccurrence && m.OccurredAt == nil:
 		log.problem(at.key("occurred_at"), "must be said where dated_by is occurred; name its column, or say dated_by: booked")
 	}
