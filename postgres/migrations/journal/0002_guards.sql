@@ -183,9 +183,11 @@ BEGIN
 END
 $actor$;
 
--- Once per statement, not per row: a bulk change costs one insert into each table.
+-- Once per statement, not per row: a bulk change costs one insert into each
+-- table. The plan is made at the first change of a session, mostly of one row,
+-- and kept: as a nested loop it would take the square of a later bulk change.
 CREATE FUNCTION {{.journal}}.agent_operations_record_update() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $record$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_nestloop = off AS $record$
 DECLARE
     kind constant text := {{.journal}}.agent_operation_actor();
 BEGIN
