@@ -86,14 +86,14 @@ func (ev *evidence) sortEffects(all []*effect, p Policy) {
 			effects = append(effects, e)
 		case e.role == roleEffect && e.status == sources.Pending:
 			ev.pending = append(ev.pending, e)
-		case e.role == roleEffect && !e.exists():
+		case e.refused():
 			ev.refusals = append(ev.refusals, e)
 		case e.role == roleReversal && e.status == sources.Succeeded:
 			reversals = append(reversals, e)
 		case e.role == roleRepresentment && e.status == sources.Succeeded:
 			representments = append(representments, e)
 		default:
-			ev.exists = ev.exists || e.role == roleEffect
+			ev.exists = ev.exists || e.alreadyThere()
 			ev.strange = append(ev.strange, e.views...)
 		}
 	}
@@ -108,8 +108,15 @@ func (ev *evidence) sortEffects(all []*effect, p Policy) {
 	}
 }
 
-func (e *effect) exists() bool {
-	return slices.ContainsFunc(e.views, func(v Candidate) bool { return saysExists(v.Record) })
+// refused reports a plain no of the provider.
+func (e *effect) refused() bool {
+	return e.role == roleEffect && e.status == sources.Failed && !e.alreadyThere()
+}
+
+// alreadyThere reports that the provider refused a repetition only.
+func (e *effect) alreadyThere() bool {
+	return e.role == roleEffect && e.status == sources.Failed &&
+		slices.ContainsFunc(e.views, func(v Candidate) bool { return saysExists(v.Record) })
 }
 
 // forgiveOlderRefusals drops the replaced versions of a refusal that still

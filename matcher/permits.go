@@ -94,7 +94,7 @@ func (q *inquiry) keyEnd() time.Time {
 // keyAlive reports that the provider still knows our key, so that a
 // repetition has no second effect.
 func (q *inquiry) keyAlive() bool {
-	return q.policy.KeyTTL > 0 && q.now.Before(q.keyEnd())
+	return q.now.Before(q.keyEnd())
 }
 
 // permitOn gives the permit that proven absence allows, or why it allows none.
