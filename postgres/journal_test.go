@@ -65,15 +65,13 @@ func value[T any](t *testing.T, conn *pgx.Conn, sql string, args ...any) T {
 
 // refused runs sql and wants it refused with this SQLSTATE, leaving the
 // session as it was.
-func refused(t *testing.T, conn *pgx.Conn, code, sql string, args ...any) *pgconn.PgError {
+func refused(t *testing.T, conn *pgx.Conn, code, sql string, args ...any) {
 	t.Helper()
 	_, err := conn.Exec(t.Context(), sql, args...)
 	var pgErr *pgconn.PgError
 	if !errors.As(err, &pgErr) || pgErr.Code != code {
 		t.Errorf("%s = %v, want SQLSTATE %s", sql, err, code)
-		return &pgconn.PgError{}
 	}
-	return pgErr
 }
 
 // as runs f in a transaction that acts as kind.

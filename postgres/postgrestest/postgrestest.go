@@ -97,7 +97,7 @@ func Connect(tb testing.TB, url string) *pgx.Conn {
 func server(tb testing.TB) *private.Server {
 	tb.Helper()
 	shared.start.Do(func() {
-		dir, err := os.MkdirTemp("", "reconciler-test-")
+		dir, err := os.MkdirTemp("", "reconciler-test-") //nolint:usetesting // it outlives the test that asks first
 		if err != nil {
 			shared.startErr = err
 			return

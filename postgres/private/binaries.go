@@ -63,8 +63,8 @@ func findBinaries(ctx context.Context, data string) (binaries, error) {
 func installed(ctx context.Context) []binaries {
 	var dirs []string
 	if initdb, err := exec.LookPath("initdb"); err == nil {
-		if real, err := filepath.EvalSymlinks(initdb); err == nil {
-			dirs = append(dirs, filepath.Dir(real))
+		if program, err := filepath.EvalSymlinks(initdb); err == nil {
+			dirs = append(dirs, filepath.Dir(program))
 		}
 	}
 	var rest []binaries

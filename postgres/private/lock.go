@@ -33,7 +33,7 @@ func openLock(path string) (*os.File, error) {
 // and then the lock that f had is kept or lost as the system likes.
 func tryLock(f *os.File, mode lockMode) (bool, error) {
 	for {
-		err := syscall.Flock(int(f.Fd()), int(mode)|syscall.LOCK_NB) //nolint:gosec // a file descriptor is small
+		err := syscall.Flock(int(f.Fd()), int(mode)|syscall.LOCK_NB)
 		switch {
 		case err == nil:
 			return true, nil
