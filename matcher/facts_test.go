@@ -314,6 +314,18 @@ func TestSpeaksNamesEveryRecord(t *testing.T) {
 	}
 }
 
+func TestSpeaksCountsUnownedRecords(t *testing.T) {
+	t.Parallel()
+	f, p, now := decisionRow{Operation: "unknown", Coverage: "full", Facts: "same_amount no_reference no_reference"}.given(t)
+	want := []string{
+		"1 record of the same amount and currency in the window without an owner",
+		"2 records in the window without a usable reference",
+	}
+	if d := matcher.Decide(f, p, now); !cmp.Equal(want, d.Speaks) {
+		t.Errorf("speaks %q, want %q", d.Speaks, want)
+	}
+}
+
 func BenchmarkDecide(b *testing.B) {
 	for name, records := range map[string]string{
 		"absent": "", "confirmed": "succeeded 100.00 id=C1",

@@ -35,10 +35,10 @@ func (q *inquiry) against() speaks {
 		out.evidence = append(out.evidence, "a reversal is shown without the effect that it takes back")
 	}
 	if n := len(q.facts.UnownedSameAmount); n > 0 && q.op.HasAmount {
-		out.evidence = append(out.evidence, fmt.Sprintf("%s of the same amount and currency in the window belong to no operation", count(n)))
+		out.evidence = append(out.evidence, fmt.Sprintf("%s of the same amount and currency in the window without an owner", count(n)))
 	}
 	if n := len(q.facts.UnownedWithoutReference); n > 0 {
-		out.evidence = append(out.evidence, fmt.Sprintf("%s in the window have no usable reference", count(n)))
+		out.evidence = append(out.evidence, fmt.Sprintf("%s in the window without a usable reference", count(n)))
 	}
 	if q.facts.LateSuccess {
 		out.evidence = append(out.evidence, "a worker whose lease had run out reported a success")
