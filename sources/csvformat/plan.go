@@ -250,7 +250,7 @@ func (f *field) compileWords(allowed []string) error {
 		if !slices.Contains(allowed, *f.spec.Value) {
 			return fmt.Errorf("value: %q is not one of %s", *f.spec.Value, strings.Join(allowed, ", "))
 		}
-		f.constant = word{raw: *f.spec.Value, value: *f.spec.Value}
+		f.constant = word{value: *f.spec.Value} // not the provider's word
 		return nil
 	}
 	f.words = make(map[string]word)

@@ -232,6 +232,8 @@ type dayBounds struct {
 	start, end int64
 	// even: the clock runs through the whole day without a change.
 	even bool
+	// skipped: the zone left the whole day out, to change the side of the date line.
+	skipped bool
 }
 
 // parse reads one value. For a day, end is the start of the next one;
@@ -260,6 +262,8 @@ func (r *timeReader) parse(l *layout, text []byte) (at, end time.Time, err error
 	}
 	day := r.bounds(number, c)
 	switch {
+	case day.skipped:
+		return at, end, errGap
 	case l.day:
 		if at, _, err = r.plausible(day.start, 0); err != nil {
 			return at, end, err
@@ -335,6 +339,7 @@ func (r *timeReader) bounds(number int64, c clock) dayBounds {
 	*known = dayBounds{number: number + 1, start: start.Unix(), end: end.Unix()}
 	_, change := start.ZoneBounds()
 	_, offset := start.Zone()
+	known.skipped = start.Day() != c.day
 	known.even = known.start == number*86400-int64(offset) && (change.IsZero() || !change.Before(end))
 	return *known
 }
