@@ -7,4 +7,13 @@ import (
 	"reconciler/postgres/postgrestest"
 )
 
-func TestMain(m *testing.M) { os.Exit(postgrestest.Run(m)) }
+// asProgram makes the test binary the program itself, for tests that need it
+// in a process of its own.
+const asProgram = "RECONCILER_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		os.Exit(mainExit())
+	}
+	os.Exit(postgrestest.Run(m))
+}
