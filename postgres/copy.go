@@ -7,8 +7,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"reconciler/sources"
 )
 
@@ -266,127 +264,40 @@ func (l *loading) putUnjournaled(ctx context.Context, rows []*row) error {
 }
 
 // touch sends settled operations back to be looked at that new records of this
-// statement name in any of the tiers. Open ones are in the queue anyway.
+// statement, or such as became current again, name in any of the tiers. Open
+// ones are in the queue anyway.
 func (l *loading) touch(ctx context.Context) error {
-	if l.stored == 0 {
-		return nil
-	}
-	for _, table := range [...]string{"records", "record_versions"} {
-		_, err := l.tx.Exec(ctx, l.s.sql(`
-			INSERT INTO {j}.agent_operation_changes (idempotency_key)
-			SELECT o.idempotency_key FROM {r}.`+table+` r JOIN {j}.agent_operations o ON o.business_reference = r.business_reference
-			 WHERE r.statement_id = $1 AND o.status IN ('succeeded', 'failed_final')
-			UNION
-			SELECT o.idempotency_key FROM {r}.`+table+` r JOIN {j}.agent_operations o ON o.idempotency_key = r.business_reference
-			 WHERE r.statement_id = $1 AND o.status IN ('succeeded', 'failed_final')
-			UNION
-			SELECT o.idempotency_key FROM {r}.`+table+` r JOIN {j}.agent_operations o ON o.provider_operation_id = r.provider_operation_id
-			 WHERE r.statement_id = $1 AND o.status IN ('succeeded', 'failed_final')
-			UNION
-			SELECT o.idempotency_key FROM {r}.`+table+` r JOIN {j}.agent_operations o ON o.idempotency_key = r.idempotency_key
-			 WHERE r.statement_id = $1 AND o.status IN ('succeeded', 'failed_final')
-			UNION
-			SELECT ol.idempotency_key FROM {r}.`+table+` r JOIN {r}.record_lookups rl USING (id_hash, key_hash)
-			  JOIN {r}.operation_lookups ol ON ol.hash = rl.hash
-			 WHERE r.statement_id = $1 AND r.folded_references IS NOT NULL`), l.out.ID)
-		if err != nil {
-			return fmt.Errorf("look for settled operations that the records name: %w", err)
-		}
-	}
-	return nil
-}
-
-// retire replaces the earlier version of this statement: what only it
-// contained is gone, and what rested on it is decided again.
-func (l *loading) retire(ctx context.Context) error {
-	if _, err := l.tx.Exec(ctx, l.s.sql(`
-		UPDATE {r}.statements SET state = 'superseded', superseded_by = $2 WHERE statement_id = $1`), l.previous, l.out.ID); err != nil {
-		return fmt.Errorf("supersede statement %d: %w", l.previous, err)
-	}
-	left, err := l.leftBehind(ctx)
-	if err != nil {
-		return err
-	}
-	if err := l.adopt(ctx, left); err != nil {
-		return err
-	}
-	var ids, keys []int64
-	for k := range left {
-		ids, keys = append(ids, k[0]), append(keys, k[1])
-	}
-	l.out.Gone = int64(len(ids))
-	if len(ids) > 0 {
-		if err := l.moveAway(ctx, ids, keys, "gone"); err != nil {
+	if l.stored > 0 {
+		if err := l.touchNamed(ctx, `r.statement_id = $1`, l.out.ID); err != nil {
 			return err
 		}
 	}
-	return l.s.requeueAbsences(ctx, l.tx, l.doc.Source, l.doc.Period)
+	if len(l.revived) == 0 {
+		return nil
+	}
+	ids, keys := splitHashes(l.revived)
+	return l.touchNamed(ctx, `(r.id_hash, r.key_hash) IN (SELECT * FROM unnest($1::bigint[], $2::bigint[]))`, ids, keys)
 }
 
-// leftBehind are the records whose home is still the superseded version.
-func (l *loading) leftBehind(ctx context.Context) (map[[2]int64]bool, error) {
-	rows, err := l.tx.Query(ctx, l.s.sql(`SELECT id_hash, key_hash FROM {r}.records WHERE statement_id = $1`), l.previous)
-	if err != nil {
-		return nil, fmt.Errorf("compare with the superseded version: %w", err)
-	}
-	left := map[[2]int64]bool{}
-	var id, key int64
-	if _, err := pgx.ForEachRow(rows, []any{&id, &key}, func() error {
-		left[[2]int64{id, key}] = true
-		return nil
-	}); err != nil {
-		return nil, fmt.Errorf("compare with the superseded version: %w", err)
-	}
-	return left, nil
-}
-
-// adopt gives records that another current statement repeats to that one, and
-// takes them out of left.
-func (l *loading) adopt(ctx context.Context, left map[[2]int64]bool) error {
-	if len(left) == 0 {
-		return nil
-	}
-	rows, err := l.tx.Query(ctx, l.s.sql(`
-		SELECT p.statement_id, p.record_hashes FROM {r}.statement_repeats p JOIN {r}.statements st USING (statement_id)
-		 WHERE st.source = $1 AND st.state = 'accepted' AND st.superseded_by IS NULL
-		 ORDER BY p.statement_id, p.batch`), l.doc.Source)
-	if err != nil {
-		return fmt.Errorf("read repeated records: %w", err)
-	}
-	homes := map[int64][][2]int64{}
-	var id int64
-	var packed []byte
-	if _, err := pgx.ForEachRow(rows, []any{&id, &packed}, func() error {
-		for at := 0; at+16 <= len(packed); at += 16 {
-			k := [2]int64{
-				int64(binary.LittleEndian.Uint64(packed[at:])),   //nolint:gosec // bits only
-				int64(binary.LittleEndian.Uint64(packed[at+8:])), //nolint:gosec // bits only
-			}
-			if left[k] {
-				homes[id] = append(homes[id], k)
-				delete(left, k)
-			}
-		}
-		return nil
-	}); err != nil {
-		return fmt.Errorf("read repeated records: %w", err)
-	}
-	for home, records := range homes {
-		var ids, keys []int64
-		for _, k := range records {
-			ids, keys = append(ids, k[0]), append(keys, k[1])
-		}
-		if _, err := l.tx.Exec(ctx, l.s.sql(`
-			WITH moved AS (
-				UPDATE {r}.records r SET statement_id = $3
-				  FROM unnest($1::bigint[], $2::bigint[]) AS k(id_hash, key_hash)
-				 WHERE r.id_hash = k.id_hash AND r.key_hash = k.key_hash)
-			UPDATE {r}.statements SET stored_count = stored_count + $4 WHERE statement_id = $3`),
-			ids, keys, home, len(ids)); err != nil {
-			return fmt.Errorf("hand repeated records over: %w", err)
-		}
-		if home == l.out.ID {
-			l.stored += int64(len(ids))
+func (l *loading) touchNamed(ctx context.Context, which string, args ...any) error {
+	for _, table := range [...]string{"records", "record_versions"} {
+		from := `SELECT o.idempotency_key FROM {r}.` + table + ` r JOIN {j}.agent_operations o`
+		settled := ` WHERE o.status IN ('succeeded', 'failed_final') AND ` + which
+		_, err := l.tx.Exec(ctx, l.s.sql(`
+			INSERT INTO {j}.agent_operation_changes (idempotency_key)
+			`+from+` ON o.business_reference = r.business_reference`+settled+`
+			UNION
+			`+from+` ON o.idempotency_key = r.business_reference`+settled+`
+			UNION
+			`+from+` ON o.provider_operation_id = r.provider_operation_id`+settled+`
+			UNION
+			`+from+` ON o.idempotency_key = r.idempotency_key`+settled+`
+			UNION
+			SELECT ol.idempotency_key FROM {r}.`+table+` r JOIN {r}.record_lookups rl USING (id_hash, key_hash)
+			  JOIN {r}.operation_lookups ol ON ol.hash = rl.hash
+			 WHERE r.folded_references IS NOT NULL AND `+which), args...)
+		if err != nil {
+			return fmt.Errorf("look for settled operations that the records name: %w", err)
 		}
 	}
 	return nil

@@ -86,11 +86,12 @@ func (s *Store) Conflicts(ctx context.Context, scope reconcile.Scope) ([]reconci
 	rows, err := s.db.Query(ctx, s.sql(`
 		SELECT v.source, v.record_key, st.name, v.line, coalesce(v.business_reference, ''), v.amount_minor, coalesce(v.currency, ''),
 		       st2.name, r.line, coalesce(r.business_reference, ''), r.amount_minor, coalesce(r.currency, '')
-		  FROM {r}.record_versions v
-		  JOIN {r}.records r USING (id_hash, key_hash)
+		  FROM {r}.records r
+		  JOIN {r}.record_versions v USING (id_hash, key_hash)
 		  JOIN {r}.statements st ON st.statement_id = v.statement_id
 		  JOIN {r}.statements st2 ON st2.statement_id = r.statement_id
-		 WHERE v.replaced_reason = 'conflict' AND v.source = ANY($1) AND st.state = 'accepted'
+		 WHERE r.source = ANY($1) AND r.conflicted AND st.state = 'accepted' AND st.superseded_by IS NULL
+		   AND (v.business_reference, v.currency, v.amount_minor) IS DISTINCT FROM (r.business_reference, r.currency, r.amount_minor)
 		 ORDER BY v.source, v.record_key, st.name, v.line`), scope.JobSources)
 	if err != nil {
 		return nil, fmt.Errorf("look for conflicting records: %w", err)

@@ -22,8 +22,12 @@ type stored struct {
 	currency    string
 	status      sources.Status
 	occurredAt  time.Time
+	bookedAt    time.Time
+	line        int
 	asOf        time.Time
-	owner       string
+	// repeats are the current statements that say the same or said it before
+	// the record changed, this one included.
+	repeats []repeat
 }
 
 // fate is what becomes of a row that is known already by its key.
@@ -36,6 +40,9 @@ const (
 	fateChanged
 	fateOlder
 	fateConflict
+	// fateDisputed: changed against the superseded version, while another
+	// current statement stands by the old words. Settled at the end.
+	fateDisputed
 )
 
 // flush sorts the rows in hand by their index key, compares them with what is
@@ -52,6 +59,9 @@ func (l *loading) flush(ctx context.Context) error {
 	}
 	known, err := l.probe(ctx)
 	if err != nil {
+		return err
+	}
+	if err := l.findRepeats(ctx, known); err != nil {
 		return err
 	}
 	piles := map[fate][]int{}
@@ -77,11 +87,11 @@ func (l *loading) flush(ctx context.Context) error {
 
 // mergeEqualKeys leaves one row per key. Two rows of one document that speak
 // of the same record with another status are two moments of it: the later
-// stands. With another reference, amount or currency they contradict each
-// other, and the second is kept as a conflict.
+// stands, the earlier is kept beside it. With another reference, amount or
+// currency they contradict each other, and the second is kept as a conflict.
 func (l *loading) mergeEqualKeys(ctx context.Context) error {
 	kept := l.rows[:0]
-	var conflicts []row
+	var conflicts, earlier []row
 	for _, r := range l.rows {
 		n := len(kept)
 		if n == 0 || kept[n-1].idHash != r.idHash || kept[n-1].keyHash != r.keyHash {
@@ -95,34 +105,19 @@ func (l *loading) mergeEqualKeys(ctx context.Context) error {
 		case contradict(&last.rec, &r.rec):
 			conflicts = append(conflicts, r)
 		case later(&last.rec, &r.rec):
+			earlier = append(earlier, *last)
 			*last = r
 			l.out.Repeated++
 		default:
+			earlier = append(earlier, r)
 			l.out.Repeated++
 		}
 	}
 	l.rows = kept
-	if len(conflicts) == 0 {
-		return nil
-	}
 	if err := l.copyVersions(ctx, conflicts, "conflict"); err != nil {
 		return err
 	}
-	return l.markLater(conflicts)
-}
-
-// markLater flags the rows in hand that a conflict contradicts.
-func (l *loading) markLater(conflicts []row) error {
-	for _, c := range conflicts {
-		i, ok := slices.BinarySearchFunc(l.rows, c, func(a, b row) int {
-			return cmp.Or(cmp.Compare(a.idHash, b.idHash), cmp.Compare(a.keyHash, b.keyHash))
-		})
-		if !ok {
-			return fmt.Errorf("store %s: line %d: the record that it contradicts is gone", l.doc.Name, c.rec.Line)
-		}
-		l.rows[i].conflicted = true
-	}
-	return nil
+	return l.copyVersions(ctx, earlier, "older")
 }
 
 func contradict(a, b *sources.Record) bool {
@@ -151,35 +146,57 @@ func later(a, b *sources.Record) bool {
 
 // fate decides what becomes of a row whose key is known.
 func (l *loading) fate(r *row, k stored) fate {
-	same := k.statementID == l.out.ID
 	prior := l.previous != 0 && k.statementID == l.previous && !l.stale
 	switch {
 	case k.hash == r.hash && prior:
 		return fateMoved
 	case k.hash == r.hash:
 		return fateRepeat
+	case l.stale:
+		return fateOlder
+	case prior && len(k.repeats) > 0:
+		return fateDisputed
 	case prior:
 		return fateChanged
 	}
-	var amount int64
-	if k.amount != nil {
-		amount = *k.amount
-	}
-	old := sources.Record{
-		BusinessReference: k.reference, Currency: k.currency, HasAmount: k.amount != nil, AmountMinor: amount,
-		Status: k.status, OccurredAt: k.occurredAt,
-	}
+	old := k.record()
 	switch {
 	case contradict(&old, &r.rec):
 		return fateConflict
-	case same && later(&old, &r.rec):
-		return fateChanged
-	case same:
-		return fateRepeat
-	case l.stale || k.asOf.After(l.asOf):
+	case k.in(l.out.ID) && !later(&old, &r.rec):
+		return fateOlder
+	case k.newest().After(l.asOf):
 		return fateOlder
 	}
 	return fateChanged
+}
+
+// record is the stored version, as far as it is compared.
+func (k *stored) record() sources.Record {
+	out := sources.Record{
+		BusinessReference: k.reference, Currency: k.currency, Status: k.status, OccurredAt: k.occurredAt, Line: k.line,
+	}
+	if k.amount != nil {
+		out.HasAmount, out.AmountMinor = true, *k.amount
+	}
+	return out
+}
+
+// in reports that the statement contains the stored version.
+func (k *stored) in(statement int64) bool {
+	return k.statementID == statement ||
+		slices.ContainsFunc(k.repeats, func(r repeat) bool { return r.statementID == statement && r.hash == k.hash })
+}
+
+// newest is the latest as_of of the statements that contain the stored version.
+func (k *stored) newest() time.Time {
+	out := k.asOf
+	for _, r := range k.repeats {
+		if r.hash == k.hash && r.asOf.After(out) {
+			out = r.asOf
+		}
+	}
+	return out
 }
 
 // probe asks for all rows in hand at once what is known of them.
@@ -190,7 +207,7 @@ func (l *loading) probe(ctx context.Context) (map[int]stored, error) {
 	}
 	rows, err := l.tx.Query(ctx, l.s.sql(`
 		SELECT k.n, r.row_hash, r.record_key, r.statement_id, r.business_reference, r.amount_minor, r.currency,
-		       r.status, r.occurred_at, st.as_of, r.owner_key
+		       r.status, r.occurred_at, r.booked_at, r.line, st.as_of
 		  FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS k(id_hash, key_hash, n)
 		  JOIN {r}.records r USING (id_hash, key_hash)
 		  JOIN {r}.statements st ON st.statement_id = r.statement_id`), ids, keys)
@@ -199,15 +216,15 @@ func (l *loading) probe(ctx context.Context) (map[int]stored, error) {
 	}
 	known := map[int]stored{}
 	var (
-		n                          int64
-		k                          stored
-		reference, currency, owner *string
-		occurred                   *time.Time
+		n                   int64
+		k                   stored
+		reference, currency *string
+		occurred, booked    *time.Time
 	)
 	_, err = pgx.ForEachRow(rows, []any{
-		&n, &k.hash, &k.key, &k.statementID, &reference, &k.amount, &currency, &k.status, &occurred, &k.asOf, &owner,
+		&n, &k.hash, &k.key, &k.statementID, &reference, &k.amount, &currency, &k.status, &occurred, &booked, &k.line, &k.asOf,
 	}, func() error {
-		k.reference, k.currency, k.owner, k.occurredAt = text(reference), text(currency), text(owner), instant(occurred)
+		k.reference, k.currency, k.occurredAt, k.bookedAt = text(reference), text(currency), instant(occurred), instant(booked)
 		if k.amount != nil {
 			minor := *k.amount
 			k.amount = &minor
@@ -224,10 +241,12 @@ func (l *loading) probe(ctx context.Context) (map[int]stored, error) {
 // store puts every pile where it belongs.
 func (l *loading) store(ctx context.Context, piles map[fate][]int, known map[int]stored) error {
 	l.out.New += int64(len(piles[fateNew]))
-	l.out.Changed += int64(len(piles[fateChanged]))
+	l.out.Changed += int64(len(piles[fateChanged]) + len(piles[fateDisputed]))
 	l.out.Repeated += int64(len(piles[fateRepeat]) + len(piles[fateMoved]))
-	if err := l.replace(ctx, piles[fateChanged], known); err != nil {
-		return err
+	if ids, keys := l.hashes(piles[fateChanged]); len(ids) > 0 {
+		if err := l.moveAway(ctx, ids, keys, "changed"); err != nil {
+			return err
+		}
 	}
 	if err := l.rehome(ctx, piles[fateMoved]); err != nil {
 		return err
@@ -237,10 +256,13 @@ func (l *loading) store(ctx context.Context, piles map[fate][]int, known map[int
 	if err := l.copyRecords(ctx, fresh); err != nil {
 		return err
 	}
-	if err := l.copyVersions(ctx, l.pick(piles[fateOlder]), "older"); err != nil {
+	if err := l.copyVersions(ctx, l.pick(slices.Concat(piles[fateOlder], piles[fateDisputed])), "older"); err != nil {
 		return err
 	}
-	if err := l.conflict(ctx, piles[fateConflict]); err != nil {
+	for _, i := range piles[fateDisputed] {
+		l.disputed = append(l.disputed, recordHash{l.rows[i].idHash, l.rows[i].keyHash})
+	}
+	if err := l.copyVersions(ctx, l.pick(piles[fateConflict]), "conflict"); err != nil {
 		return err
 	}
 	return l.putRepeats(ctx, piles[fateRepeat], known)
@@ -259,19 +281,6 @@ func (l *loading) hashes(which []int) (ids, keys []int64) {
 		ids, keys = append(ids, l.rows[i].idHash), append(keys, l.rows[i].keyHash)
 	}
 	return ids, keys
-}
-
-// replace moves the known versions of changed records away, and sends their
-// owners back to be decided.
-func (l *loading) replace(ctx context.Context, which []int, known map[int]stored) error {
-	if len(which) == 0 {
-		return nil
-	}
-	for _, i := range which {
-		l.rows[i].owner = known[i].owner
-	}
-	ids, keys := l.hashes(which)
-	return l.moveAway(ctx, ids, keys, "changed")
 }
 
 // moveAway turns current records into replaced versions. The owners of those
@@ -318,33 +327,13 @@ func (l *loading) rehome(ctx context.Context, which []int) error {
 	return nil
 }
 
-// conflict keeps rows that contradict a known record beside it, and flags the
-// known one: neither confirms anything any more.
-func (l *loading) conflict(ctx context.Context, which []int) error {
-	if len(which) == 0 {
-		return nil
-	}
-	ids, keys := l.hashes(which)
-	_, err := l.tx.Exec(ctx, l.s.sql(`
-		WITH flagged AS (
-			UPDATE {r}.records r SET conflicted = true
-			  FROM unnest($1::bigint[], $2::bigint[]) AS k(id_hash, key_hash)
-			 WHERE r.id_hash = k.id_hash AND r.key_hash = k.key_hash RETURNING r.owner_key)
-		INSERT INTO {j}.agent_operation_changes (idempotency_key)
-		SELECT DISTINCT owner_key FROM flagged WHERE owner_key IS NOT NULL`), ids, keys)
-	if err != nil {
-		return fmt.Errorf("flag contradicted records: %w", err)
-	}
-	return l.copyVersions(ctx, l.pick(which), "conflict")
-}
-
 func (l *loading) putRepeats(ctx context.Context, which []int, known map[int]stored) error {
-	which = slices.DeleteFunc(which, func(i int) bool { return known[i].statementID == l.out.ID })
+	which = slices.DeleteFunc(which, func(i int) bool { k := known[i]; return k.in(l.out.ID) })
 	if len(which) == 0 {
 		return nil
 	}
 	_, err := l.tx.Exec(ctx, l.s.sql(`INSERT INTO {r}.statement_repeats (statement_id, batch, record_hashes) VALUES ($1, $2, $3)`),
-		l.out.ID, l.batches, packHashes(l.rows, which))
+		l.out.ID, l.batches, packRepeats(l.rows, which))
 	if err != nil {
 		return fmt.Errorf("note repeated records: %w", err)
 	}

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,9 +15,8 @@ import (
 	"reconciler/sources"
 )
 
-// loadBatch is how many rows are sorted, compared with what is known, and
-// copied at a time. It sets the resident memory of a load.
-const loadBatch = 100_000
+// defaultLoadBatch is the number of rows of one batch outside tests.
+const defaultLoadBatch = 100_000
 
 // rejectLimit is how many rejects of one statement are kept in full; the rest
 // is only counted.
@@ -74,8 +72,15 @@ type loading struct {
 	ordinals map[int64]int
 	batches  int
 	stored   int64
+	// revived are records of which another version became the current one.
+	revived []recordHash
+	// disputed are known records of the superseded version that this document
+	// words otherwise while another current statement repeats the old words.
+	disputed []recordHash
 	rejects  []sources.Reject
-	outside  int64
+	// outside counts records that are dated outside the period, undated those
+	// whose date does not say.
+	outside, undated int64
 	// tupleStart is where the row being encoded begins.
 	tupleStart int
 }
@@ -225,7 +230,7 @@ func (l *loading) read(ctx context.Context, r sources.Reader) error {
 				l.doc.Progress(read)
 			}
 		}
-		if len(l.rows) >= loadBatch {
+		if len(l.rows) >= l.s.loadBatch {
 			if err := l.flush(ctx); err != nil {
 				return err
 			}
@@ -254,28 +259,35 @@ func (l *loading) take(rec *sources.Record) {
 		out.referenceHash = l.h.sum(hashReference, d.Provider, rec.BusinessReference)
 	}
 	out.hash = l.h.content(&out.rec)
-	if l.outsidePeriod(rec) {
+	switch dated, inside := l.insidePeriod(rec); {
+	case !inside:
 		l.outside++
+	case !dated:
+		l.undated++
 	}
 	l.rows = append(l.rows, out)
 }
 
-// outsidePeriod reports that a record bears a date that the statement's period
-// does not hold: the period, or the file's name, is then not to be believed.
-func (l *loading) outsidePeriod(rec *sources.Record) bool {
+// insidePeriod compares a record's date with the statement's period. One that
+// the period does not hold says that the period, or the file's name, is not
+// to be believed; without a date (dated is false) nothing can be said.
+func (l *loading) insidePeriod(rec *sources.Record) (dated, inside bool) {
 	p := l.doc.Period
 	if p.IsZero() {
-		return false
+		return false, true
 	}
 	at := rec.OccurredAt
 	if l.doc.DatedBy == sources.ByBooking {
 		at = rec.BookedAt
 		if at.IsZero() {
 			// Booked later than it happened: only "not after the end" can be asked.
-			return !rec.OccurredAt.IsZero() && !rec.OccurredAt.Before(p.To)
+			return false, rec.OccurredAt.IsZero() || rec.OccurredAt.Before(p.To)
 		}
 	}
-	return !at.IsZero() && (at.Before(p.From) || !at.Before(p.To))
+	if at.IsZero() {
+		return false, true
+	}
+	return true, !at.Before(p.From) && at.Before(p.To)
 }
 
 // finish judges the whole, retires what it supersedes, and completes the
@@ -308,11 +320,10 @@ func (l *loading) finish(ctx context.Context, r sources.Reader) error {
 	if err := l.s.putRejects(ctx, l.tx, l.out.ID, l.rejects); err != nil {
 		return err
 	}
-	if err := l.touch(ctx); err != nil {
-		return err
-	}
-	if err := l.closeQuarantine(ctx); err != nil {
-		return err
+	for _, step := range []func(context.Context) error{l.flagConflicts, l.touch, l.closeQuarantine} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
 	return l.s.bump(ctx, l.tx, l.doc.Source)
 }
@@ -351,10 +362,12 @@ func (l *loading) register(ctx context.Context, sum sources.Summary) error {
 	_, err = l.tx.Exec(ctx, l.s.sql(`
 		UPDATE {r}.statements
 		   SET state = $2, complete = $3, end_proof = $4, row_count = $5, record_count = $6, reject_count = $7,
-		       skipped_count = $8, stored_count = $9, declared = $10, computed = $11, reason = $12, superseded_by = $13
+		       skipped_count = $8, stored_count = $9, declared = $10, computed = $11, reason = $12, superseded_by = $13,
+		       strays = $14
 		 WHERE statement_id = $1`),
 		l.out.ID, l.out.State, l.out.Complete, string(sum.EndProof), sum.Rows, sum.Records, sum.Rejects,
-		sum.Skipped, l.stored, declared, computed, l.out.Reason, superseded)
+		sum.Skipped, l.stored, declared, computed, l.out.Reason, superseded,
+		l.outside+l.undated > 0)
 	if err != nil {
 		return fmt.Errorf("complete the registration of %s: %w", l.doc.Name, err)
 	}
@@ -402,16 +415,6 @@ func (s *Store) putRejects(ctx context.Context, tx pgx.Tx, id int64, rejects []s
 		}
 	}
 	return nil
-}
-
-// packHashes writes the identities of records as 16 bytes each.
-func packHashes(rows []row, which []int) []byte {
-	out := make([]byte, 0, 16*len(which))
-	for _, i := range which {
-		out = binary.LittleEndian.AppendUint64(out, uint64(rows[i].idHash))  //nolint:gosec // bits only
-		out = binary.LittleEndian.AppendUint64(out, uint64(rows[i].keyHash)) //nolint:gosec // bits only
-	}
-	return out
 }
 
 // Quarantine registers a document that can't be trusted. None of its records

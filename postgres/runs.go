@@ -40,9 +40,9 @@ func (s *Store) Finish(ctx context.Context, run reconcile.Run, summary reports.S
 	return nil
 }
 
-// lockTTL is how long a lock outlives a holder that can't be asked; it is
-// renewed three times as often.
-const lockTTL = 30 * time.Second
+// defaultLockTTL is how long a lock outlives a holder that can't be asked; it
+// is renewed three times as often.
+const defaultLockTTL = 30 * time.Second
 
 // Lock takes the job's lock or returns a *reconcile.LockedError. A holder that
 // is known to be dead is replaced at once, any other once its lock expires.
@@ -80,7 +80,7 @@ func (s *Store) tryLock(ctx context.Context, job, holder, token string) (bool, e
 		VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp() + $4 * interval '1 second')
 		ON CONFLICT (job) DO UPDATE
 		   SET holder = excluded.holder, token = excluded.token, acquired_at = excluded.acquired_at, expires_at = excluded.expires_at
-		 WHERE l.expires_at < clock_timestamp()`), job, holder, token, int(lockTTL/time.Second))
+		 WHERE l.expires_at < clock_timestamp()`), job, holder, token, s.lockTTL.Seconds())
 	if err != nil {
 		return false, fmt.Errorf("take the lock of %s: %w", job, err)
 	}
@@ -107,7 +107,7 @@ func (s *Store) keep(ctx context.Context, job, token string) (<-chan struct{}, f
 	lost := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		tick := time.NewTicker(lockTTL / 3)
+		tick := time.NewTicker(s.lockTTL / 3)
 		defer tick.Stop()
 		failed := 0
 		for {
@@ -118,7 +118,7 @@ func (s *Store) keep(ctx context.Context, job, token string) (<-chan struct{}, f
 			}
 			tag, err := s.db.Exec(ctx, s.sql(`
 				UPDATE {r}.job_locks SET expires_at = clock_timestamp() + $3 * interval '1 second' WHERE job = $1 AND token = $2`),
-				job, token, int(lockTTL/time.Second))
+				job, token, s.lockTTL.Seconds())
 			switch {
 			case err != nil && ctx.Err() == nil:
 				if failed++; failed < 2 {

@@ -32,6 +32,11 @@ type Store struct {
 	log    *slog.Logger
 	// rehearsal: the store lives in a transaction that will be rolled back.
 	rehearsal bool
+	// loadBatch is how many rows are sorted, compared with what is known, and
+	// copied at a time. It sets the resident memory of a load.
+	loadBatch int
+	// lockTTL is how long a job's lock outlives a holder that can't be asked.
+	lockTTL time.Duration
 
 	mu       sync.Mutex
 	coverage *coverageCache
@@ -44,7 +49,7 @@ var _ reconcile.Store = (*Store)(nil)
 // been migrated.
 func NewStore(db Querier, schemas Schemas, log *slog.Logger) *Store {
 	return &Store{
-		db: db, schema: schemas, log: log,
+		db: db, schema: schemas, log: log, loadBatch: defaultLoadBatch, lockTTL: defaultLockTTL,
 		names: strings.NewReplacer(
 			"{j}", pgx.Identifier{schemas.Journal}.Sanitize(),
 			"{r}", pgx.Identifier{schemas.Reconciler}.Sanitize()),
@@ -68,7 +73,7 @@ func (s *Store) Rehearse(ctx context.Context, f func(*Store) error) error {
 		return fmt.Errorf("begin a rehearsal: %w", err)
 	}
 	inner := NewStore(tx, s.schema, s.log)
-	inner.rehearsal = true
+	inner.rehearsal, inner.loadBatch = true, s.loadBatch
 	err = f(inner)
 	back := tx.Rollback(context.WithoutCancel(ctx))
 	if errors.Is(back, pgx.ErrTxClosed) {

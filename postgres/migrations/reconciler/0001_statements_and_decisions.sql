@@ -31,6 +31,8 @@ CREATE TABLE {{.reconciler}}.statements (
     period          tstzrange,
     as_of           timestamptz NOT NULL,
     as_of_stated    boolean NOT NULL DEFAULT false,
+    -- Some of its records bear no date, or one that its period does not hold.
+    strays          boolean NOT NULL DEFAULT true,
     row_count       bigint NOT NULL DEFAULT 0,
     record_count    bigint NOT NULL DEFAULT 0,
     reject_count    bigint NOT NULL DEFAULT 0,
@@ -94,6 +96,7 @@ CREATE TABLE {{.reconciler}}.records (
     CONSTRAINT records_identity PRIMARY KEY (id_hash, key_hash)
 );
 CREATE INDEX records_reference ON {{.reconciler}}.records (reference_hash) WHERE reference_hash IS NOT NULL;
+CREATE INDEX records_conflicted ON {{.reconciler}}.records (source) WHERE conflicted;
 CREATE INDEX records_by_load ON {{.reconciler}}.records USING brin (statement_id, occurred_at) WITH (pages_per_range = 16, autosummarize = on);
 
 -- Versions that no current statement contains any more, and versions that
@@ -117,8 +120,8 @@ CREATE TABLE {{.reconciler}}.record_lookups (
     PRIMARY KEY (hash, id_hash, key_hash)
 );
 
--- The records that a statement repeats from others, 16 bytes each: needed
--- only when one of those others is superseded.
+-- The records that a statement repeats from others, with the version that it
+-- repeats, 24 bytes each: needed only when one of those others is superseded.
 CREATE TABLE {{.reconciler}}.statement_repeats (
     statement_id    bigint NOT NULL REFERENCES {{.reconciler}}.statements,
     batch           integer NOT NULL,
