@@ -68,7 +68,7 @@ func appendScaled(dst []byte, unscaled int64, scale int) []byte {
 // magnitudeOf is the absolute value; unlike a negation it is right for the smallest int64.
 func magnitudeOf(v int64) uint64 {
 	if v < 0 {
-		return -uint64(v)
+		return uint64(-(v + 1)) + 1 //nolint:gosec // -(v+1) is not negative
 	}
 	return uint64(v)
 }

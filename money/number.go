@@ -175,10 +175,11 @@ func (f NumberFormat) parseThoroughly(text string, exponent int) (int64, error) 
 			return 0, numberError(text, err)
 		}
 	}
+	minor := int64(value) //nolint:gosec // push keeps it an int64
 	if negative {
-		return -int64(value), nil // ≤ MaxInt64, checked digit by digit
+		return -minor, nil
 	}
-	return int64(value), nil
+	return minor, nil
 }
 
 // peel takes blanks, one sign and one symbol off the number.

@@ -34,7 +34,7 @@ func UsableReference(s string) (usable bool, reason string) {
 		default:
 			continue
 		}
-		if r >= utf8.RuneSelf || n == len(buf) {
+		if r < 0 || r >= utf8.RuneSelf || n == len(buf) {
 			plain = false
 			continue
 		}

@@ -87,7 +87,7 @@ func FuzzUsableReference(f *testing.F) {
 			t.Errorf("UsableReference(%q) = true", s)
 		}
 		// Whether a letter is upper or lower case never decides.
-		if utf8.ValidString(s) && len(s) < 100 && strings.ToLower(strings.ToUpper(s)) == strings.ToLower(s) {
+		if utf8.ValidString(s) && len(s) < 100 && strings.EqualFold(strings.ToUpper(s), s) {
 			if upper, _ := sources.UsableReference(strings.ToUpper(s)); upper != usable {
 				t.Errorf("UsableReference(%q) = %v, in upper case %v", s, usable, upper)
 			}

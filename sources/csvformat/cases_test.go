@@ -1,6 +1,7 @@
 package csvformat_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"strings"
@@ -119,29 +120,23 @@ func TestA12EncodingIsDeclared(t *testing.T) {
 	}
 }
 
-func utf16Bytes(text string, bigEndian bool) string {
-	var out strings.Builder
+func utf16Bytes(text string, order binary.AppendByteOrder) string {
+	var out []byte
 	for _, unit := range utf16.Encode([]rune(text)) {
-		if bigEndian {
-			out.WriteByte(byte(unit >> 8))
-		}
-		out.WriteByte(byte(unit))
-		if !bigEndian {
-			out.WriteByte(byte(unit >> 8))
-		}
+		out = order.AppendUint16(out, unit)
 	}
-	return out.String()
+	return string(out)
 }
 
 func TestA13UTF16(t *testing.T) {
 	t.Parallel()
 	text := "ref\tamount\tcurrency\tdate\r\nR1\t1.00\tEUR\t2026-11-01\r\n"
 	for name, tt := range map[string]struct{ text, encoding string }{
-		"mark, little endian":             {utf16Bytes("\ufeff"+text, false), ""},
-		"mark, big endian":                {utf16Bytes("\ufeff"+text, true), ""},
-		"mark against the declared order": {utf16Bytes("\ufeff"+text, true), "utf-16le"},
-		"declared, no mark":               {utf16Bytes(text, false), "utf-16"},
-		"declared big endian":             {utf16Bytes(text, true), "utf-16be"},
+		"mark, little endian":             {utf16Bytes("\ufeff"+text, binary.LittleEndian), ""},
+		"mark, big endian":                {utf16Bytes("\ufeff"+text, binary.BigEndian), ""},
+		"mark against the declared order": {utf16Bytes("\ufeff"+text, binary.BigEndian), "utf-16le"},
+		"declared, no mark":               {utf16Bytes(text, binary.LittleEndian), "utf-16"},
+		"declared big endian":             {utf16Bytes(text, binary.BigEndian), "utf-16be"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -151,8 +146,8 @@ func TestA13UTF16(t *testing.T) {
 			}
 		})
 	}
-	read(t, utf16Bytes(text, false), delimiter("\t")).wantRefusal(t, "UTF-16", "csv.encoding")
-	read(t, utf16Bytes("\ufeff"+text, false)[:61], delimiter("\t")).wantRefusal(t, "does not exist in the declared encoding")
+	read(t, utf16Bytes(text, binary.LittleEndian), delimiter("\t")).wantRefusal(t, "UTF-16", "csv.encoding")
+	read(t, utf16Bytes("\ufeff"+text, binary.LittleEndian)[:61], delimiter("\t")).wantRefusal(t, "does not exist in the declared encoding")
 	read(t, "\xff\xfe\x00\x00r\x00\x00\x00", delimiter("\t")).wantRefusal(t, "UTF-32")
 }
 

@@ -53,7 +53,7 @@ func TestFooter(t *testing.T) {
 		{"sum empty", twoRows + "Total,,2\n", both, []string{"sum", "empty"}},
 		{"only a trailer", twoRows + "Total\n", footer("^Total$", "", ""), nil},
 		{"rows behind the footer", twoRows + "Total,2\nR3,1.00,EUR,2026-11-01\n", count, []string{"line 5", "behind the footer of line 4"}},
-		{"a second footer", twoRows + "Total,2\nTotal,2\n", count, []string{"line 5", "behind the footer"}},
+		{"a second footer", twoRows + "Total,2\n" + "Total,2\n", count, []string{"line 5", "behind the footer"}},
 		{"empty lines behind the footer", twoRows + "Total,2\n\n\n", count, nil},
 		{"padded footer", twoRows + " Total , 2 \n", count, nil},
 		{"footer among the ragged", columnLine + "R1,1\nTotal,1\n", count, []string{"line 2 has 2"}},

@@ -45,11 +45,11 @@ type result struct {
 }
 
 // readAll reads a document to its end; an outage fails the test.
-func readAll(t testing.TB, f *csvformat.Format, text io.Reader, d sources.Delivery) result {
-	t.Helper()
+func readAll(tb testing.TB, f *csvformat.Format, text io.Reader, d sources.Delivery) result {
+	tb.Helper()
 	out, err := tryAll(f, text, d)
 	if err != nil {
-		t.Fatalf("read %s: %v", d.Name, err)
+		tb.Fatalf("read %s: %v", d.Name, err)
 	}
 	return out
 }
@@ -90,26 +90,26 @@ func (r *result) refuse(err error) error {
 }
 
 // wantRefusal checks that the document is refused, and with which words.
-func (r result) wantRefusal(t testing.TB, words ...string) {
-	t.Helper()
+func (r result) wantRefusal(tb testing.TB, words ...string) {
+	tb.Helper()
 	if r.Refusal == nil {
-		t.Fatalf("read %d records and %d rejects, want a refusal with %q", len(r.Records), len(r.Rejects), words)
+		tb.Fatalf("read %d records and %d rejects, want a refusal with %q", len(r.Records), len(r.Rejects), words)
 	}
 	for _, word := range words {
 		if !strings.Contains(r.Refusal.Error(), word) {
-			t.Errorf("refused: %v; want %q in it", r.Refusal, word)
+			tb.Errorf("refused: %v; want %q in it", r.Refusal, word)
 		}
 	}
 }
 
 // accepted checks that the document is not refused.
-func (r result) accepted(t testing.TB) result {
-	t.Helper()
+func (r result) accepted(tb testing.TB) result {
+	tb.Helper()
 	if r.Refusal != nil {
-		t.Fatalf("refused: %v", r.Refusal)
+		tb.Fatalf("refused: %v", r.Refusal)
 	}
 	if s := r.Summary; s.Rows != s.Records+s.Rejects+s.Skipped || s.Records != int64(len(r.Records)) || s.Rejects != int64(len(r.Rejects)) {
-		t.Errorf("the summary counts %d rows, %d records, %d rejects, %d skipped; read %d records and %d rejects",
+		tb.Errorf("the summary counts %d rows, %d records, %d rejects, %d skipped; read %d records and %d rejects",
 			s.Rows, s.Records, s.Rejects, s.Skipped, len(r.Records), len(r.Rejects))
 	}
 	return r
@@ -134,19 +134,19 @@ func simple(change ...func(*csvformat.Config)) csvformat.Config {
 	return cfg
 }
 
-func newFormat(t testing.TB, cfg csvformat.Config) *csvformat.Format {
-	t.Helper()
+func newFormat(tb testing.TB, cfg csvformat.Config) *csvformat.Format {
+	tb.Helper()
 	f, err := csvformat.New(cfg)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return f
 }
 
 // read reads a text under a configuration.
-func read(t testing.TB, text string, change ...func(*csvformat.Config)) result {
-	t.Helper()
-	return readAll(t, newFormat(t, simple(change...)), strings.NewReader(text), sources.Delivery{Name: "statement.csv"})
+func read(tb testing.TB, text string, change ...func(*csvformat.Config)) result {
+	tb.Helper()
+	return readAll(tb, newFormat(tb, simple(change...)), strings.NewReader(text), sources.Delivery{Name: "statement.csv"})
 }
 
 // amounts lists reference and signed amount of every record.
@@ -182,11 +182,11 @@ func dates(layout string) func(*csvformat.Config) {
 	return func(c *csvformat.Config) { c.Mapping.OccurredAt = withLayout(byHeader("date"), layout) }
 }
 
-func inZone(t testing.TB, name string) func(*csvformat.Config) {
-	t.Helper()
+func inZone(tb testing.TB, name string) func(*csvformat.Config) {
+	tb.Helper()
 	zone, err := time.LoadLocation(name)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return func(c *csvformat.Config) { c.Zone = zone }
 }

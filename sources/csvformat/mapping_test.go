@@ -95,21 +95,39 @@ func TestCells(t *testing.T) {
 		reject [2]string
 		check  func(sources.Record) bool
 	}{
-		{"status in the map", " Executed ", func(c *csvformat.Config) { c.Mapping.Status = withMap(byHeader("x"), words) }, [2]string{},
-			func(r sources.Record) bool { return r.Status == sources.Succeeded && r.ProviderStatus == "Executed" }},
-		{"empty status in the map", "", func(c *csvformat.Config) { c.Mapping.Status = withMap(byHeader("x"), words) }, [2]string{},
-			func(r sources.Record) bool { return r.Status == sources.Pending }},
+		{
+			"status in the map", " Executed ", func(c *csvformat.Config) { c.Mapping.Status = withMap(byHeader("x"), words) },
+			[2]string{},
+			func(r sources.Record) bool { return r.Status == sources.Succeeded && r.ProviderStatus == "Executed" },
+		},
+		{
+			"empty status in the map", "", func(c *csvformat.Config) { c.Mapping.Status = withMap(byHeader("x"), words) },
+			[2]string{},
+			func(r sources.Record) bool { return r.Status == sources.Pending },
+		},
 		{"status not in the map", "executed", func(c *csvformat.Config) { c.Mapping.Status = withMap(byHeader("x"), words) }, [2]string{"status", `"executed" is not in map`}, nil},
-		{"status without a map", "failed", func(c *csvformat.Config) { c.Mapping.Status = byHeader("x") }, [2]string{},
-			func(r sources.Record) bool { return r.Status == sources.Failed }},
+		{
+			"status without a map", "failed", func(c *csvformat.Config) { c.Mapping.Status = byHeader("x") },
+			[2]string{},
+			func(r sources.Record) bool { return r.Status == sources.Failed },
+		},
 		{"empty status", "", func(c *csvformat.Config) { c.Mapping.Status = byHeader("x") }, [2]string{"status", "empty"}, nil},
-		{"kind", "refund", func(c *csvformat.Config) { c.Mapping.Kind = byHeader("x") }, [2]string{},
-			func(r sources.Record) bool { return r.Kind == sources.KindRefund }},
+		{
+			"kind", "refund", func(c *csvformat.Config) { c.Mapping.Kind = byHeader("x") },
+			[2]string{},
+			func(r sources.Record) bool { return r.Kind == sources.KindRefund },
+		},
 		{"kind not known", "gift", func(c *csvformat.Config) { c.Mapping.Kind = byHeader("x") }, [2]string{"kind", "gift"}, nil},
-		{"kind constant", "", func(c *csvformat.Config) { c.Mapping.Kind = constant("payment") }, [2]string{},
-			func(r sources.Record) bool { return r.Kind == sources.KindPayment }},
-		{"direction constant", "", func(c *csvformat.Config) { c.Mapping.Direction = constant("debit") }, [2]string{},
-			func(r sources.Record) bool { return r.Direction == sources.Debit }},
+		{
+			"kind constant", "", func(c *csvformat.Config) { c.Mapping.Kind = constant("payment") },
+			[2]string{},
+			func(r sources.Record) bool { return r.Kind == sources.KindPayment },
+		},
+		{
+			"direction constant", "", func(c *csvformat.Config) { c.Mapping.Direction = constant("debit") },
+			[2]string{},
+			func(r sources.Record) bool { return r.Direction == sources.Debit },
+		},
 		{"sign constant", "", func(c *csvformat.Config) { c.Mapping.Currency = constant("JPY") }, [2]string{"amount", "more decimals"}, nil},
 		{"currency map", "$", func(c *csvformat.Config) {
 			c.Mapping.Currency = withMap(byHeader("x"), map[string]string{"$": "USD"})
@@ -119,17 +137,32 @@ func TestCells(t *testing.T) {
 		}, [2]string{"currency", "€"}, nil},
 		{"B05 empty currency", "", func(c *csvformat.Config) { c.Mapping.Currency = byHeader("x") }, [2]string{"currency", "empty"}, nil},
 		{"unknown currency", "EURO", func(c *csvformat.Config) { c.Mapping.Currency = byHeader("x") }, [2]string{"currency", "ISO 4217"}, nil},
-		{"withdrawn currency", "BGN", func(c *csvformat.Config) { c.Mapping.Currency = byHeader("x") }, [2]string{},
-			func(r sources.Record) bool { return r.Currency == "BGN" }},
-		{"fee", "-0.25", func(c *csvformat.Config) { c.Mapping.Fee = byHeader("x") }, [2]string{},
-			func(r sources.Record) bool { return r.HasFee && r.FeeMinor == 25 }},
-		{"no fee", "", func(c *csvformat.Config) { c.Mapping.Fee = byHeader("x") }, [2]string{},
-			func(r sources.Record) bool { return !r.HasFee }},
+		{
+			"withdrawn currency", "BGN", func(c *csvformat.Config) { c.Mapping.Currency = byHeader("x") },
+			[2]string{},
+			func(r sources.Record) bool { return r.Currency == "BGN" },
+		},
+		{
+			"fee", "-0.25", func(c *csvformat.Config) { c.Mapping.Fee = byHeader("x") },
+			[2]string{},
+			func(r sources.Record) bool { return r.HasFee && r.FeeMinor == 25 },
+		},
+		{
+			"no fee", "", func(c *csvformat.Config) { c.Mapping.Fee = byHeader("x") },
+			[2]string{},
+			func(r sources.Record) bool { return !r.HasFee },
+		},
 		{"fee unreadable", "free", func(c *csvformat.Config) { c.Mapping.Fee = byHeader("x") }, [2]string{"fee", "free"}, nil},
-		{"not settled yet", "", func(c *csvformat.Config) { c.Mapping.SettledAt = byHeader("x") }, [2]string{},
-			func(r sources.Record) bool { return r.SettledAt.IsZero() }},
-		{"settled", "2026-11-03T10:00:00+01:00", func(c *csvformat.Config) { c.Mapping.SettledAt = byHeader("x") }, [2]string{},
-			func(r sources.Record) bool { return r.SettledAt.Equal(time.Date(2026, 11, 3, 9, 0, 0, 0, time.UTC)) }},
+		{
+			"not settled yet", "", func(c *csvformat.Config) { c.Mapping.SettledAt = byHeader("x") },
+			[2]string{},
+			func(r sources.Record) bool { return r.SettledAt.IsZero() },
+		},
+		{
+			"settled", "2026-11-03T10:00:00+01:00", func(c *csvformat.Config) { c.Mapping.SettledAt = byHeader("x") },
+			[2]string{},
+			func(r sources.Record) bool { return r.SettledAt.Equal(time.Date(2026, 11, 3, 9, 0, 0, 0, time.UTC)) },
+		},
 		{"settled unreadable", "soon", func(c *csvformat.Config) { c.Mapping.SettledAt = byHeader("x") }, [2]string{"settled_at", `"soon" does not have the declared layout`}, nil},
 		{"occurred empty", "", func(c *csvformat.Config) { c.Mapping.OccurredAt = byHeader("x") }, [2]string{"occurred_at", "empty"}, nil},
 		{"zero month is a value", "0000-00-00", func(c *csvformat.Config) { c.Mapping.OccurredAt = withLayout(byHeader("x"), "2006-01-02") }, [2]string{"occurred_at", "calendar"}, nil},
@@ -137,25 +170,43 @@ func TestCells(t *testing.T) {
 		{"booked empty without occurred", "", func(c *csvformat.Config) {
 			c.Mapping.OccurredAt, c.Mapping.BookedAt = nil, byHeader("x")
 		}, [2]string{"booked_at", "empty"}, nil},
-		{"id padded", "  T1 ", func(c *csvformat.Config) { c.Mapping.ProviderOperationID = byHeader("x") }, [2]string{},
-			func(r sources.Record) bool { return r.ProviderOperationID == "T1" }},
+		{
+			"id padded", "  T1 ", func(c *csvformat.Config) { c.Mapping.ProviderOperationID = byHeader("x") },
+			[2]string{},
+			func(r sources.Record) bool { return r.ProviderOperationID == "T1" },
+		},
 		{"id extracted", "tx:T1;", func(c *csvformat.Config) {
 			c.Mapping.ProviderOperationID = &sources.Field{Column: byHeader("x").Column, Extract: "tx:([A-Z0-9]+)"}
 		}, [2]string{}, func(r sources.Record) bool { return r.ProviderOperationID == "T1" }},
 		{"two ids extracted", "tx:T1 tx:T2", func(c *csvformat.Config) {
 			c.Mapping.ProviderOperationID = &sources.Field{Column: byHeader("x").Column, Extract: "tx:([A-Z0-9]+)"}
 		}, [2]string{"provider_operation_id", "different"}, nil},
-		{"echoed key", "v1:ab", func(c *csvformat.Config) { c.Mapping.IdempotencyKey = byHeader("x") }, [2]string{},
-			func(r sources.Record) bool { return r.IdempotencyKey == "v1:ab" }},
-		{"batch constant", "", func(c *csvformat.Config) { c.Mapping.BatchID = constant("B1") }, [2]string{},
-			func(r sources.Record) bool { return r.BatchID == "B1" }},
-		{"account constant", "", func(c *csvformat.Config) { c.Mapping.Account = constant("acc") }, [2]string{},
-			func(r sources.Record) bool { return r.Account == "acc" }},
-		{"default account", "", func(*csvformat.Config) {}, [2]string{},
-			func(r sources.Record) bool { return r.Account == "main" }},
+		{
+			"echoed key", "v1:ab", func(c *csvformat.Config) { c.Mapping.IdempotencyKey = byHeader("x") },
+			[2]string{},
+			func(r sources.Record) bool { return r.IdempotencyKey == "v1:ab" },
+		},
+		{
+			"batch constant", "", func(c *csvformat.Config) { c.Mapping.BatchID = constant("B1") },
+			[2]string{},
+			func(r sources.Record) bool { return r.BatchID == "B1" },
+		},
+		{
+			"account constant", "", func(c *csvformat.Config) { c.Mapping.Account = constant("acc") },
+			[2]string{},
+			func(r sources.Record) bool { return r.Account == "acc" },
+		},
+		{
+			"default account", "", func(*csvformat.Config) {},
+			[2]string{},
+			func(r sources.Record) bool { return r.Account == "main" },
+		},
 		{"control character", "T\x07", func(c *csvformat.Config) { c.Mapping.ProviderOperationID = byHeader("x") }, [2]string{"provider_operation_id", "0x07"}, nil},
-		{"no amount mapped", "", func(c *csvformat.Config) { c.Mapping.Amount, c.Mapping.Currency = nil, nil }, [2]string{},
-			func(r sources.Record) bool { return !r.HasAmount && r.Currency == "" }},
+		{
+			"no amount mapped", "", func(c *csvformat.Config) { c.Mapping.Amount, c.Mapping.Currency = nil, nil },
+			[2]string{},
+			func(r sources.Record) bool { return !r.HasAmount && r.Currency == "" },
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

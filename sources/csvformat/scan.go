@@ -53,7 +53,7 @@ type span struct {
 	doubled  bool
 }
 
-func newScanner(src io.Reader, delimiter byte, quotes, decoded bool) *scanner { //nolint:revive // two independent facts of one source
+func newScanner(src io.Reader, delimiter byte, quotes, decoded bool) *scanner {
 	return &scanner{
 		src: src, delimiter: delimiter, quotes: quotes, decoded: decoded,
 		buf: make([]byte, bufferSize), line: 1,
@@ -391,7 +391,7 @@ func readFull(src io.Reader, buf []byte) (n int, ended bool, err error) {
 			idle = 0
 		}
 		switch {
-		case err == io.EOF: //nolint:errorlint // a wrapped EOF is a source that broke off
+		case err == io.EOF: // a wrapped one is a source that broke off
 			return n, true, nil
 		case errors.Is(err, io.EOF):
 			// Callers take io.EOF in an error for the end.

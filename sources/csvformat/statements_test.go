@@ -29,12 +29,12 @@ type statement struct {
 }
 
 // statements lists the files of testdata/statements.
-func statements(t testing.TB) []statement {
-	t.Helper()
+func statements(tb testing.TB) []statement {
+	tb.Helper()
 	zone := func(name string) *time.Location {
 		z, err := time.LoadLocation(name)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		return z
 	}
@@ -118,11 +118,11 @@ func statements(t testing.TB) []statement {
 	}
 }
 
-func (s statement) read(t testing.TB) []byte {
-	t.Helper()
+func (s statement) read(tb testing.TB) []byte {
+	tb.Helper()
 	text, err := os.ReadFile(filepath.Join(statementsDir, s.file))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return text
 }
@@ -145,7 +145,7 @@ func TestStatements(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			want, err := os.ReadFile(golden) //nolint:gosec // a path of the test data
+			want, err := os.ReadFile(golden)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -79,8 +79,14 @@ func compileSteps(text string) []step {
 		text string
 		kind stepKind
 	}{
-		{"2006", stepYear}, {"01", stepMonth}, {"02", stepDay}, {"15", stepHour},
-		{"04", stepMinute}, {"05", stepSecond}, {"06", stepShortYear}, {"Z07:00", stepZone},
+		{"2006", stepYear},
+		{"01", stepMonth},
+		{"02", stepDay},
+		{"15", stepHour},
+		{"04", stepMinute},
+		{"05", stepSecond},
+		{"06", stepShortYear},
+		{"Z07:00", stepZone},
 	}
 	var steps []step
 next:
@@ -330,7 +336,7 @@ func clockOf(t time.Time) clock {
 
 // bounds of a day in the source's zone.
 func (r *timeReader) bounds(number int64, c clock) dayBounds {
-	known := &r.days[uint64(number)%uint64(len(r.days))]
+	known := &r.days[number&int64(len(r.days)-1)] // a power of two
 	if known.number == number+1 {
 		return *known
 	}
@@ -371,7 +377,7 @@ func localInstant(zone *time.Location, c clock) (unix int64, ok bool) {
 	_, offsets[2] = about.Add(24 * time.Hour).Zone()
 	for _, offset := range offsets {
 		at := wall - int64(offset)
-		if _, real := time.Unix(at, 0).In(zone).Zone(); real == offset && (!ok || at < unix) {
+		if _, valid := time.Unix(at, 0).In(zone).Zone(); valid == offset && (!ok || at < unix) {
 			unix, ok = at, true
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"reconciler/sources"
 )
 
-func zones(t testing.TB) []*time.Location {
-	t.Helper()
+func zones(tb testing.TB) []*time.Location {
+	tb.Helper()
 	var out []*time.Location
 	for _, name := range []string{
 		"UTC", "Europe/Berlin", "Europe/Moscow", "America/New_York", "America/Sao_Paulo", "Australia/Lord_Howe",
@@ -19,7 +19,7 @@ func zones(t testing.TB) []*time.Location {
 	} {
 		zone, err := time.LoadLocation(name)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		out = append(out, zone)
 	}
