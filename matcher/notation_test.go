@@ -301,7 +301,7 @@ func readRecordWord(t rapid.TB, c *matcher.Candidate, word string) {
 		c.Conflicted = true
 	case "debit", "credit":
 		rec.Direction = sources.Direction(word)
-	case "USD":
+	case "USD", "EUR":
 		rec.Currency = word
 	default:
 		if strings.ContainsAny(word, "0123456789") {
