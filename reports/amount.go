@@ -28,10 +28,7 @@ type amount struct {
 
 // readable returns the amount for people. A currency without a known exponent
 // shows minor units and says so.
-func readable(minor int64, has bool, currency string) amount {
-	if !has {
-		return amount{}
-	}
+func readable(minor int64, currency string) amount {
 	if text, ok := decimal(minor, currency); ok {
 		return amount{Number: grouped(text), Currency: currency, Known: true}
 	}
@@ -40,6 +37,22 @@ func readable(minor int64, has bool, currency string) amount {
 		unit = "minor units of " + Visible(currency)
 	}
 	return amount{Number: grouped(minorText(minor)), Currency: unit, Known: true}
+}
+
+// amountOf returns the money at risk of e, if it has any.
+func amountOf(e Exception) amount {
+	if !e.HasAmount {
+		return amount{}
+	}
+	return readable(e.AmountMinor, e.Currency)
+}
+
+// ordered returns the amount that op orders, if it has one.
+func (op Operation) ordered() amount {
+	if !op.HasAmount {
+		return amount{}
+	}
+	return readable(op.AmountMinor, op.Currency)
 }
 
 // grouped puts thousands separators into the whole part of a plain decimal.

@@ -92,7 +92,7 @@ func fileOf(format string) (reportFile, bool) {
 		return reportFile{"exceptions.csv", func(w io.Writer, r Report, _ string) error { return WriteCSV(w, r) }}, true
 	case "xlsx":
 		return reportFile{"exceptions.xlsx", func(w io.Writer, r Report, tempDir string) error {
-			return writeXLSX(w, r, tempDir, sheetRows)
+			return fillXLSX(w, r, tempDir, sheetRows)
 		}}, true
 	case "html":
 		return reportFile{"report.html", func(w io.Writer, r Report, _ string) error { return WriteHTML(w, r) }}, true

@@ -79,7 +79,7 @@ func (b builder) cases() (groups []caseGroup, more string) {
 func (b builder) card(e Exception) caseCard {
 	c := caseCard{
 		ID: Visible(e.ExceptionID), Title: orDash(b.words.Of(e.Kind).Title), Code: Visible(e.Kind), Severity: severityClass(e.Severity),
-		Amount: readable(e.AmountMinor, e.HasAmount, e.Currency),
+		Amount: amountOf(e),
 		Note:   Visible(advice(e, b.words)), New: e.New,
 	}
 	if days, ok := b.ageDays(e.FirstSeenAt); ok {
@@ -124,7 +124,7 @@ func (b builder) subject(c *caseCard, e Exception) {
 		return
 	}
 	c.Reference = Visible(op.BusinessReference)
-	if a := readable(op.AmountMinor, op.HasAmount, op.Currency); a.Known {
+	if a := op.ordered(); a.Known {
 		c.Facts = append(c.Facts, fact{"Ordered", a.Number + " " + a.Currency, false})
 	}
 	for _, f := range []fact{
@@ -166,8 +166,10 @@ func (b builder) record(rec Record, op Operation) recordRow {
 		Source: orDash(rec.Source), ID: orDash(rec.ProviderOperationID), Reference: Visible(rec.BusinessReference),
 		What:   Visible(strings.TrimSpace(rec.Kind + " " + rec.Direction)),
 		Status: Visible(rec.Status), Occurred: b.moment(rec.OccurredAt),
-		Where:  where(rec.Statement, rec.Line),
-		Amount: readable(rec.AmountMinor, rec.HasAmount, rec.Currency),
+		Where: where(rec.Statement, rec.Line),
+	}
+	if rec.HasAmount {
+		row.Amount = readable(rec.AmountMinor, rec.Currency)
 	}
 	row.Differs = rec.HasAmount && op.HasAmount && (rec.AmountMinor != op.AmountMinor || rec.Currency != op.Currency)
 	return row
@@ -313,7 +315,7 @@ func (b builder) settled() settledTable {
 			Reference: Visible(s.Operation.BusinessReference), Key: Visible(s.IdempotencyKey),
 			Action: Visible(s.Operation.ActionType), From: b.statusWords(s.From), To: b.statusWords(s.To),
 			Why: orDash(b.words.Of(s.ReasonCode).Title), Code: Visible(s.ReasonCode),
-			Amount: readable(s.Operation.AmountMinor, s.Operation.HasAmount, s.Operation.Currency),
+			Amount: s.Operation.ordered(),
 			ID:     Visible(s.ProviderOperationID), Tone: tone(s.To),
 		}
 		if s.Statement != "" {
@@ -370,7 +372,7 @@ func (b builder) waiting() waitingTable {
 			Reference: Visible(w.Operation.BusinessReference), Key: Visible(w.Operation.IdempotencyKey),
 			Action: Visible(w.Operation.ActionType), Status: b.statusWords(w.Operation.Status),
 			Why: orDash(b.words.Of(w.ReasonCode).Title), Code: Visible(w.ReasonCode),
-			Amount: readable(w.Operation.AmountMinor, w.Operation.HasAmount, w.Operation.Currency), At: "–",
+			Amount: w.Operation.ordered(), At: "–",
 		}
 		if !w.ProvableAt.IsZero() {
 			row.At = w.ProvableAt.In(b.zone()).Format("15:04")

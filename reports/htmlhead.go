@@ -112,11 +112,11 @@ func (b builder) risk() riskTable {
 	totals, without := risks(b.Exceptions)
 	var table riskTable
 	for _, t := range totals {
-		sum := readable(t.Minor, true, t.Currency)
+		sum := readable(t.Minor, t.Currency)
 		row := riskRow{
 			Currency: sum.Currency, Sum: sum.Number, Over: t.Over, Cases: integer(t.Cases),
-			Critical:      readable(t.Critical, true, t.Currency).Number,
-			Largest:       readable(t.Largest, true, t.Currency).Number,
+			Critical:      readable(t.Critical, t.Currency).Number,
+			Largest:       readable(t.Largest, t.Currency).Number,
 			CriticalWidth: percent(t.Critical, t.Minor),
 		}
 		row.CriticalPct = row.CriticalWidth

@@ -101,10 +101,10 @@ func controls(st Statement) []control {
 		out = append(out, c)
 	}
 	if st.DeclaredSumMinor != nil {
-		declared := readable(*st.DeclaredSumMinor, true, st.Currency)
+		declared := readable(*st.DeclaredSumMinor, st.Currency)
 		c := control{Name: strings.TrimSpace("Sum " + declared.Currency), Declared: declared.Number, Found: "–"}
 		if st.ComputedSumMinor != nil {
-			c.Found = readable(*st.ComputedSumMinor, true, st.Currency).Number
+			c.Found = readable(*st.ComputedSumMinor, st.Currency).Number
 			c.Mark = agrees(*st.DeclaredSumMinor == *st.ComputedSumMinor)
 		}
 		out = append(out, c)

@@ -46,64 +46,114 @@ func (w Words) Of(code string) Word {
 
 // moneyCases are the kinds in which journal and provider disagree about an effect.
 func (w Words) moneyCases() {
-	w["duplicate_effect"] = Word{"Done twice", "The provider carried out this operation more than once.",
-		"Ask the provider to return the extra one, or agree with the customer; then record the decision."}
-	w["amount_mismatch"] = Word{"Amount differs", "The provider's amount is not the amount that was ordered.",
-		"Compare the order with the statement line; accept the difference or have it corrected."}
-	w["currency_mismatch"] = Word{"Currency differs", "The provider booked another currency than the one that was ordered.",
-		"Compare the order with the statement line; accept it or have it corrected."}
-	w["amount_unknown"] = Word{"Amount can't be compared", "An effect was found, but the operation or the record carries no amount or currency.",
-		"Check the amount by hand, then confirm with the provider's id."}
-	w["partial_effect"] = Word{"Only partly done", "The provider carried out less than the full amount.",
-		"Find out whether the rest is still coming; then accept the part or order the rest."}
-	w["reversed_at_provider"] = Word{"Done, then taken back", "The provider carried it out and reversed it in full.",
-		"Decide with the business whether it has to be ordered again under a new key."}
-	w["effect_after_failure"] = Word{"Done although marked failed", "The journal says that it failed for good, the provider shows that it happened.",
-		"Confirm it with the provider's id before anybody orders it again."}
-	w["refused_after_success"] = Word{"Refused although marked done", "The journal says that it succeeded, the provider shows only refusals.",
-		"Ask the provider which is right; the customer may be waiting for the money."}
-	w["missing_at_provider"] = Word{"Not found at the provider", "The journal says that it succeeded, complete statements show nothing of it.",
-		"Ask the provider for proof of execution; check account and reference."}
-	w["unjournaled_effect"] = Word{"Not in our journal", "The provider shows an effect that bears our reference, and the journal knows no such operation.",
-		"Find out who ordered it and past which system."}
-	w["duplicate_intent"] = Word{"Ordered twice", "Two operations of the same workflow with the same content both succeeded under different keys.",
-		"Check whether both were meant; if not, have one returned and repair the key of the writer."}
-	w["record_key_conflict"] = Word{"Provider contradicts itself", "Two statements give the same record another reference, amount or currency.",
-		"Ask the provider which of the two holds; neither is used until then."}
+	w["duplicate_effect"] = Word{
+		"Done twice", "The provider carried out this operation more than once.",
+		"Ask the provider to return the extra one, or agree with the customer; then record the decision.",
+	}
+	w["amount_mismatch"] = Word{
+		"Amount differs", "The provider's amount is not the amount that was ordered.",
+		"Compare the order with the statement line; accept the difference or have it corrected.",
+	}
+	w["currency_mismatch"] = Word{
+		"Currency differs", "The provider booked another currency than the one that was ordered.",
+		"Compare the order with the statement line; accept it or have it corrected.",
+	}
+	w["amount_unknown"] = Word{
+		"Amount can't be compared", "An effect was found, but the operation or the record carries no amount or currency.",
+		"Check the amount by hand, then confirm with the provider's id.",
+	}
+	w["partial_effect"] = Word{
+		"Only partly done", "The provider carried out less than the full amount.",
+		"Find out whether the rest is still coming; then accept the part or order the rest.",
+	}
+	w["reversed_at_provider"] = Word{
+		"Done, then taken back", "The provider carried it out and reversed it in full.",
+		"Decide with the business whether it has to be ordered again under a new key.",
+	}
+	w["effect_after_failure"] = Word{
+		"Done although marked failed", "The journal says that it failed for good, the provider shows that it happened.",
+		"Confirm it with the provider's id before anybody orders it again.",
+	}
+	w["refused_after_success"] = Word{
+		"Refused although marked done", "The journal says that it succeeded, the provider shows only refusals.",
+		"Ask the provider which is right; the customer may be waiting for the money.",
+	}
+	w["missing_at_provider"] = Word{
+		"Not found at the provider", "The journal says that it succeeded, complete statements show nothing of it.",
+		"Ask the provider for proof of execution; check account and reference.",
+	}
+	w["unjournaled_effect"] = Word{
+		"Not in our journal", "The provider shows an effect that bears our reference, and the journal knows no such operation.",
+		"Find out who ordered it and past which system.",
+	}
+	w["duplicate_intent"] = Word{
+		"Ordered twice", "Two operations of the same workflow with the same content both succeeded under different keys.",
+		"Check whether both were meant; if not, have one returned and repair the key of the writer.",
+	}
+	w["record_key_conflict"] = Word{
+		"Provider contradicts itself", "Two statements give the same record another reference, amount or currency.",
+		"Ask the provider which of the two holds; neither is used until then.",
+	}
 }
 
 // proofCases are the kinds in which something cannot be proven.
 func (w Words) proofCases() {
-	w["absent_needs_decision"] = Word{"Not done; your decision", "Complete statements prove that the provider did nothing. Policy leaves the next step to a person.",
-		"Permit another attempt or close it as failed."}
-	w["refused"] = Word{"Refused by the provider", "The provider shows only refusals of this operation.",
-		"Read the refusal; permit another attempt or close it as failed."}
-	w["pending_too_long"] = Word{"Pending for too long", "The provider still says that it is working on it, past the agreed limit.",
-		"Ask the provider for the state. Do not order it again meanwhile."}
-	w["unresolved_overdue"] = Word{"Overdue without an answer", "No statement has decided this operation within the time in which one should have.",
-		"Ask the provider; check that all its statements arrive."}
-	w["ambiguous_reference"] = Word{"Several candidates", "Records at the provider fit more than one operation equally well.",
-		"Choose the right record by hand and confirm with its id."}
-	w["evidence_changed"] = Word{"Evidence has changed", "A statement that an earlier decision rested on was replaced or withdrawn, and the decision no longer holds.",
-		"Look at it again with the new evidence; nothing was turned back."}
-	w["lease_overheld"] = Word{"Held by a worker for too long", "A worker keeps the operation past the longest time that is allowed.",
-		"Look at the worker; end it if it hangs, then the next run decides."}
-	w["never_claimed"] = Word{"Never started", "It was planned and no worker has taken it up in time.",
-		"Check the queue and the workers; cancel it if it is no longer wanted."}
-	w["settlement_lag_too_short"] = Word{"Record came later than agreed", "A record appeared after a complete statement that should already have shown it.",
-		"Raise the settlement lag of this source; absences it has proven are being looked at again."}
+	w["absent_needs_decision"] = Word{
+		"Not done; your decision", "Complete statements prove that the provider did nothing. Policy leaves the next step to a person.",
+		"Permit another attempt or close it as failed.",
+	}
+	w["refused"] = Word{
+		"Refused by the provider", "The provider shows only refusals of this operation.",
+		"Read the refusal; permit another attempt or close it as failed.",
+	}
+	w["pending_too_long"] = Word{
+		"Pending for too long", "The provider still says that it is working on it, past the agreed limit.",
+		"Ask the provider for the state. Do not order it again meanwhile.",
+	}
+	w["unresolved_overdue"] = Word{
+		"Overdue without an answer", "No statement has decided this operation within the time in which one should have.",
+		"Ask the provider; check that all its statements arrive.",
+	}
+	w["ambiguous_reference"] = Word{
+		"Several candidates", "Records at the provider fit more than one operation equally well.",
+		"Choose the right record by hand and confirm with its id.",
+	}
+	w["evidence_changed"] = Word{
+		"Evidence has changed", "A statement that an earlier decision rested on was replaced or withdrawn, and the decision no longer holds.",
+		"Look at it again with the new evidence; nothing was turned back.",
+	}
+	w["lease_overheld"] = Word{
+		"Held by a worker for too long", "A worker keeps the operation past the longest time that is allowed.",
+		"Look at the worker; end it if it hangs, then the next run decides.",
+	}
+	w["never_claimed"] = Word{
+		"Never started", "It was planned and no worker has taken it up in time.",
+		"Check the queue and the workers; cancel it if it is no longer wanted.",
+	}
+	w["settlement_lag_too_short"] = Word{
+		"Record came later than agreed", "A record appeared after a complete statement that should already have shown it.",
+		"Raise the settlement lag of this source; absences it has proven are being looked at again.",
+	}
 }
 
 // sourceCases are the kinds that concern deliveries and runs.
 func (w Words) sourceCases() {
-	w["coverage_gap"] = Word{"Statements are missing", "There is a hole between the accepted statements, or an expected one has not come.",
-		"Get the missing statement from the provider and run again."}
-	w["statement_rejected"] = Word{"Statement refused", "A statement failed its checks as a whole; none of it counts as evidence.",
-		"Ask the provider for a correct file, or correct the mapping, and run again."}
-	w["statement_overdue"] = Word{"Statement is late", "A statement that was due has not arrived.",
-		"Ask the provider; check the delivery and the access to it."}
-	w["run_overdue"] = Word{"Run did not take place", "A scheduled reconciliation has not finished in time.",
-		"Check the scheduler and the log of the last run."}
+	w["coverage_gap"] = Word{
+		"Statements are missing", "There is a hole between the accepted statements, or an expected one has not come.",
+		"Get the missing statement from the provider and run again.",
+	}
+	w["statement_rejected"] = Word{
+		"Statement refused", "A statement failed its checks as a whole; none of it counts as evidence.",
+		"Ask the provider for a correct file, or correct the mapping, and run again.",
+	}
+	w["statement_overdue"] = Word{
+		"Statement is late", "A statement that was due has not arrived.",
+		"Ask the provider; check the delivery and the access to it.",
+	}
+	w["run_overdue"] = Word{
+		"Run did not take place", "A scheduled reconciliation has not finished in time.",
+		"Check the scheduler and the log of the last run.",
+	}
 }
 
 // reasons are the codes of decisions that need nobody.

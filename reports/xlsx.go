@@ -24,12 +24,12 @@ const (
 // which the header names. No cell is a formula. Large sheets spill into the
 // system's temporary folder while they are made.
 func WriteXLSX(w io.Writer, r Report) error {
-	return writeXLSX(w, r, "", sheetRows)
+	return fillXLSX(w, r, "", sheetRows)
 }
 
-// writeXLSX writes the workbook with its spill files in tmpDir (empty: the
+// fillXLSX writes a workbook with its spill files in tmpDir (empty: the
 // system's) and at most maxRows rows on a sheet.
-func writeXLSX(w io.Writer, r Report, tmpDir string, maxRows int) (err error) {
+func fillXLSX(w io.Writer, r Report, tmpDir string, maxRows int) (err error) {
 	f := excelize.NewFile(excelize.Options{TmpDir: tmpDir})
 	defer func() {
 		if closeErr := f.Close(); err == nil && closeErr != nil {
@@ -92,7 +92,7 @@ func (b *workbook) at(t time.Time) any {
 func (b *workbook) amount(minor int64, currency string) (any, error) {
 	exact, ok := decimal(minor, currency)
 	if !ok {
-		return nil, nil
+		return excelize.Cell{}, nil
 	}
 	exponent, _ := money.Exponent(currency)
 	style, err := b.moneyStyle(exponent)
@@ -102,7 +102,10 @@ func (b *workbook) amount(minor int64, currency string) (any, error) {
 	// The library takes numbers as floating point only. The value is parsed
 	// from the exact text and used only if it prints as the same text again.
 	number, err := strconv.ParseFloat(exact, 64)
-	if err != nil || strconv.FormatFloat(number, 'f', max(exponent, 0), 64) != exact || digits(minor) > 15 {
+	if err != nil {
+		return nil, fmt.Errorf("read amount %s: %w", exact, err)
+	}
+	if digits(minor) > 15 || strconv.FormatFloat(number, 'f', exponent, 64) != exact {
 		return b.text(exact, b.plain), nil
 	}
 	return excelize.Cell{StyleID: style, Value: number}, nil
@@ -167,7 +170,11 @@ func (b *workbook) exceptionSheet(name string, exceptions []Exception) error {
 		if err := sheet.SetColWidth(i+1, i+1, characters(c.width)); err != nil {
 			return err
 		}
-		header[i] = b.text(c.title, b.heading)
+		style := b.heading
+		if c.number {
+			style = b.headingRight
+		}
+		header[i] = b.text(c.title, style)
 	}
 	if err := sheet.SetRow("A1", header, excelize.RowOpts{Height: 32}); err != nil {
 		return err

@@ -278,7 +278,11 @@ func TestXLSXThroughLibreOffice(t *testing.T) {
 	if err != nil {
 		t.Fatalf("open what LibreOffice wrote: %v", err)
 	}
-	t.Cleanup(func() { _ = file.Close() })
+	t.Cleanup(func() {
+		if err := file.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
 	lines, err := csv.NewReader(file).ReadAll()
 	if err != nil {
 		t.Fatalf("read what LibreOffice wrote: %v", err)
@@ -301,9 +305,11 @@ func TestXLSXThroughLibreOffice(t *testing.T) {
 
 // TestXLSXMemory writes 200,000 exceptions and watches the heap: the pod that
 // makes reports is small.
+//
+//nolint:paralleltest // other tests would be measured with it
 func TestXLSXMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes half a minute")
+		t.Skip("writes 200,000 rows")
 	}
 	r := many(1)
 	one := r.Exceptions[0]

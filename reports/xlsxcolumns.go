@@ -1,5 +1,7 @@
 package reports
 
+import "github.com/xuri/excelize/v2"
+
 // adviceWidth is the width of the column that says what to do.
 const adviceWidth = 64
 
@@ -14,6 +16,8 @@ type column struct {
 	title string
 	width int
 	cell  func(xlsxLine) (any, error)
+	// number puts the title over the right end, as the numbers stand.
+	number bool
 }
 
 // columns lists the columns in the order in which a person works through
@@ -21,37 +25,22 @@ type column struct {
 func (b *workbook) columns() []column {
 	in := " (" + Visible(b.report.zone().String()) + ")"
 	return []column{
-		{"Severity", 10, b.severityCell},
+		{title: "Severity", width: 11, cell: b.severityCell},
 		b.textColumn("Problem", 26, b.plain, func(l xlsxLine) string { return b.words.Of(l.Kind).Title }),
-		{"At risk", 17, func(l xlsxLine) (any, error) {
-			if !l.HasAmount {
-				return nil, nil
-			}
-			return b.amount(l.AmountMinor, l.Currency)
-		}},
-		b.textColumn("Currency", 9, b.plain, func(l xlsxLine) string { return l.Currency }),
-		{"Age, days", 8, func(l xlsxLine) (any, error) {
-			if days, ok := b.report.ageDays(l.FirstSeenAt); ok {
-				return b.count(days), nil
-			}
-			return nil, nil
-		}},
+		{title: "At risk", width: 17, number: true, cell: b.riskCell},
+		b.textColumn("Currency", 11, b.plain, func(l xlsxLine) string { return l.Currency }),
+		{title: "Age, days", width: 8, number: true, cell: b.ageCell},
 		b.textColumn("What to do", adviceWidth, b.wrapped, func(l xlsxLine) string { return string(l.row.WhatToDo) }),
 		b.textColumn("Business reference", 24, b.plain, func(l xlsxLine) string { return string(l.row.BusinessReference) }),
-		{"Operation amount", 17, func(l xlsxLine) (any, error) {
-			if l.Operation == nil || !l.Operation.HasAmount {
-				return nil, nil
-			}
-			return b.amount(l.Operation.AmountMinor, l.Operation.Currency)
-		}},
-		b.textColumn("Operation currency", 11, b.plain, func(l xlsxLine) string { return string(l.row.OperationCurrency) }),
-		b.textColumn("Provider operation ids", 28, b.plain, func(l xlsxLine) string { return string(l.row.ProviderOperationIDs) }),
+		{title: "Operation amount", width: 17, number: true, cell: b.operationAmountCell},
+		b.textColumn("Operation currency", 12, b.plain, func(l xlsxLine) string { return string(l.row.OperationCurrency) }),
+		b.textColumn("Provider operation ids", 36, b.plain, func(l xlsxLine) string { return string(l.row.ProviderOperationIDs) }),
 		b.textColumn("Statement", 34, b.plain, func(l xlsxLine) string { return string(l.row.Statement) }),
-		b.textColumn("Line", 9, b.plain, func(l xlsxLine) string { return l.row.Line }),
-		b.textColumn("State", 13, b.plain, func(l xlsxLine) string { return b.words.Of(l.State).Title }),
-		b.textColumn("Assignee", 18, b.plain, func(l xlsxLine) string { return l.Assignee }),
-		{"First seen" + in, 19, func(l xlsxLine) (any, error) { return b.at(l.FirstSeenAt), nil }},
-		{"Last seen" + in, 19, func(l xlsxLine) (any, error) { return b.at(l.LastSeenAt), nil }},
+		b.textColumn("Line", 14, b.plain, func(l xlsxLine) string { return l.row.Line }),
+		b.textColumn("State", 15, b.plain, func(l xlsxLine) string { return b.words.Of(l.State).Title }),
+		b.textColumn("Assignee", 24, b.plain, func(l xlsxLine) string { return l.Assignee }),
+		{title: "First seen" + in, width: 19, cell: func(l xlsxLine) (any, error) { return b.at(l.FirstSeenAt), nil }},
+		{title: "Last seen" + in, width: 19, cell: func(l xlsxLine) (any, error) { return b.at(l.LastSeenAt), nil }},
 		b.textColumn("Action", 24, b.plain, func(l xlsxLine) string { return string(l.row.ActionType) }),
 		b.textColumn("Workflow", 22, b.plain, func(l xlsxLine) string { return string(l.row.WorkflowID) }),
 		b.textColumn("Journal status", 16, b.plain, func(l xlsxLine) string { return string(l.row.OperationStatus) }),
@@ -71,12 +60,34 @@ func (b *workbook) columns() []column {
 // textColumn is a column of text cells in one style; empty text leaves the
 // cell empty.
 func (b *workbook) textColumn(title string, width int, style int, value func(xlsxLine) string) column {
-	return column{title, width, func(l xlsxLine) (any, error) {
+	return column{title: title, width: width, cell: func(l xlsxLine) (any, error) {
 		if s := value(l); s != "" {
 			return b.text(s, style), nil
 		}
-		return nil, nil
+		return excelize.Cell{}, nil
 	}}
+}
+
+func (b *workbook) riskCell(l xlsxLine) (any, error) {
+	if !l.HasAmount {
+		return excelize.Cell{}, nil
+	}
+	return b.amount(l.AmountMinor, l.Currency)
+}
+
+func (b *workbook) operationAmountCell(l xlsxLine) (any, error) {
+	if l.Operation == nil || !l.Operation.HasAmount {
+		return excelize.Cell{}, nil
+	}
+	return b.amount(l.Operation.AmountMinor, l.Operation.Currency)
+}
+
+func (b *workbook) ageCell(l xlsxLine) (any, error) {
+	days, ok := b.report.ageDays(l.FirstSeenAt)
+	if !ok {
+		return excelize.Cell{}, nil
+	}
+	return b.count(days), nil
 }
 
 func (b *workbook) severityCell(l xlsxLine) (any, error) {

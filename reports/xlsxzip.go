@@ -59,7 +59,7 @@ func (z *sortedZip) Close() error {
 	for _, f := range z.files {
 		w, err := archive.CreateRaw(&zip.FileHeader{
 			Name: f.name, Method: zip.Deflate, CRC32: f.crc,
-			CompressedSize64: uint64(f.packed.Len()), UncompressedSize64: f.size,
+			CompressedSize64: uint64(f.packed.Len()), UncompressedSize64: f.size, //nolint:gosec // a length is never negative
 		})
 		if err != nil {
 			return fmt.Errorf("start %s: %w", f.name, err)
