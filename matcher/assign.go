@@ -66,3 +66,10 @@ func TierOf(op journal.Operation, rec *sources.Record, provider string, folded [
 func CouldBeEffect(p Policy, kind sources.Kind, direction sources.Direction) bool {
 	return roleOf(kind, direction, p) == roleEffect
 }
+
+// Predates reports that a record is dated before the operation existed, by
+// the source's clock, so that another operation under the same name must be
+// meant: a reference that returns every month belongs to one of them.
+func Predates(op journal.Operation, skew time.Duration, rec sources.Record) bool {
+	return before(sources.Period{From: op.CreatedAt.Add(-skew)}, rec)
+}

@@ -19,6 +19,9 @@ type found struct {
 	matcher.Candidate
 	owner  string
 	claims []matcher.Claim
+	// able are the claims that count for ownership: those of operations that
+	// existed when the record is dated, or all of them if none did.
+	able []matcher.Claim
 }
 
 // readCandidates finds every record, current or replaced, that any tier
@@ -54,8 +57,15 @@ func (b *batch) claim(f *found, ops []journal.Operation, index claimants) {
 			forms = folder.Ours(op.Reference())
 		}
 		if tier, ok := matcher.TierOf(op, &f.Record, f.Provider, forms); ok {
-			f.claims = append(f.claims, matcher.Claim{IdempotencyKey: op.IdempotencyKey, Tier: tier})
+			c := matcher.Claim{IdempotencyKey: op.IdempotencyKey, Tier: tier}
+			f.claims = append(f.claims, c)
+			if !matcher.Predates(op, b.scope.Sources[f.Source].ClockSkew, f.Record) {
+				f.able = append(f.able, c)
+			}
 		}
+	}
+	if len(f.able) == 0 {
+		f.able = f.claims
 	}
 }
 
@@ -72,7 +82,7 @@ func (b *batch) policyKnows(op journal.Operation, provider string) bool {
 // attach hands the record to the operations of the batch that claim it, and
 // notes where its stored owner is to be put right.
 func (b *batch) attach(f *found) {
-	owner, _, owned := matcher.Owner(f.claims)
+	owner, _, owned := matcher.Owner(f.able)
 	for _, c := range f.claims {
 		i, ok := b.index[c.IdempotencyKey]
 		if !ok {
@@ -88,7 +98,7 @@ func (b *batch) attach(f *found) {
 		switch {
 		case owned && owner == c.IdempotencyKey:
 			cand.Ownership = matcher.Owned
-		case owned, !b.tied(f.claims, c):
+		case owned, !b.tied(f.able, c):
 			cand.Ownership = matcher.OwnedByOther
 		}
 		slices.Sort(cand.Rivals)
@@ -107,7 +117,7 @@ func (b *batch) attach(f *found) {
 
 // tied reports that a claim is one of the strongest.
 func (b *batch) tied(claims []matcher.Claim, c matcher.Claim) bool {
-	return !slices.ContainsFunc(claims, func(other matcher.Claim) bool { return other.Tier < c.Tier })
+	return slices.Contains(claims, c) && !slices.ContainsFunc(claims, func(other matcher.Claim) bool { return other.Tier < c.Tier })
 }
 
 // probeSet holds the hashes to look for, by the column that holds them.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,7 +30,8 @@ func (b *batch) readCounterEvidence(ctx context.Context) error {
 	)
 	for i := range b.subjects {
 		op, policy := b.states[i].op, b.scope.Policies[b.states[i].op.ActionType]
-		if op.Status == journal.Succeeded || policy.OnAbsent == matcher.Review && policy.RetryNeeds != matcher.NeedsKey || b.shown(i) {
+		byItself := policy.OnAbsent != matcher.Review || policy.RetryNeeds == matcher.NeedsKey || b.refused(i)
+		if op.Status == journal.Succeeded || !byItself || b.shown(i) {
 			continue
 		}
 		for _, rule := range b.rules(op) {
@@ -61,6 +63,14 @@ func (b *batch) shown(i int) bool {
 		}
 	}
 	return false
+}
+
+// refused reports that the provider has refused the subject: that it failed
+// may then be concluded whatever the policy says about absence.
+func (b *batch) refused(i int) bool {
+	return slices.ContainsFunc(b.subjects[i].Facts.Candidates, func(c matcher.Candidate) bool {
+		return c.Record.Status == sources.Failed
+	})
 }
 
 // unowned asks for the records. The outer bounds of all windows let the block
