@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -15,7 +16,10 @@ import (
 
 // scanAll returns the rows of a text, without empty lines.
 func scanAll(text string, delimiter byte) ([][]string, error) {
-	s := newScanner(strings.NewReader(text), delimiter, true, false)
+	return rowsOf(newScanner(strings.NewReader(text), delimiter, true, false))
+}
+
+func rowsOf(s *scanner) ([][]string, error) {
 	var rows [][]string
 	if err := s.start(); err != nil {
 		if errors.Is(err, io.EOF) {
@@ -134,6 +138,30 @@ func TestLinesAreCounted(t *testing.T) {
 	}
 	if diff := cmp.Diff([]int{2, 3, 6, 7}, lines); diff != "" {
 		t.Errorf("rows begin at lines (-want +got):\n%s", diff)
+	}
+}
+
+// TestBufferBorders lets the buffer end at every place of a row.
+func TestBufferBorders(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	var want [][]string
+	for i := range 200 {
+		fmt.Fprintf(&text, "R%d,\"zwölf \"\"quoted\"\"\r\nlines, über €\",%s\r\nplain,%s,€\n", i, strings.Repeat("p", i), strings.Repeat("q", 200-i))
+		want = append(want,
+			[]string{fmt.Sprintf("R%d", i), "zwölf \"quoted\"\r\nlines, über €", strings.Repeat("p", i)},
+			[]string{"plain", strings.Repeat("q", 200-i), "€"})
+	}
+	for size := 8; size < 1000; size += 7 {
+		s := newScanner(strings.NewReader(text.String()), ',', true, false)
+		s.buf = make([]byte, size)
+		got, err := rowsOf(s)
+		if err != nil {
+			t.Fatalf("buffer of %d bytes: %v", size, err)
+		}
+		if !slices.EqualFunc(got, want, slices.Equal) {
+			t.Fatalf("buffer of %d bytes (-want +got):\n%s", size, cmp.Diff(want, got))
+		}
 	}
 }
 

@@ -258,28 +258,3 @@ func TestPortions(t *testing.T) {
 		})
 	}
 }
-
-// TestBufferBorders moves rows over every place where the scanner's buffer
-// ends, in a file that is larger than the buffer.
-func TestBufferBorders(t *testing.T) {
-	t.Parallel()
-	f := newFormat(t, simple(func(c *csvformat.Config) { c.Mapping.RelatedID = byHeader("memo") }))
-	row := "R%d,1.00,EUR,2026-11-01,\"zwölf \"\"quoted\"\"\r\nlines, über €\"\r\n"
-	const rows = 4500
-	for pad := range 80 {
-		var text bytes.Buffer
-		text.WriteString("ref,amount,currency,date,memo\r\nR,1.00,EUR,2026-11-01," + strings.Repeat("p", pad) + "\r\n")
-		for i := range rows {
-			fmt.Fprintf(&text, row, i)
-		}
-		got := readAll(t, f, &text, sources.Delivery{}).accepted(t)
-		if len(got.Records) != rows+1 {
-			t.Fatalf("pad %d: %d records, want %d", pad, len(got.Records), rows+1)
-		}
-		for i, rec := range got.Records[1:] {
-			if rec.BusinessReference != fmt.Sprintf("R%d", i) || rec.RelatedID != "zwölf \"quoted\"\r\nlines, über €" || rec.Line != 3+2*i {
-				t.Fatalf("pad %d: record %d is %+v", pad, i, rec)
-			}
-		}
-	}
-}
