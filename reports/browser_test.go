@@ -24,7 +24,7 @@ func browser(t *testing.T) context.Context {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:len(chromedp.DefaultExecAllocatorOptions):len(chromedp.DefaultExecAllocatorOptions)],
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()))
-	limited, cancelTime := context.WithTimeout(t.Context(), 2*time.Minute)
+	limited, cancelTime := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancelTime)
 	allocator, cancelAllocator := chromedp.NewExecAllocator(limited, options...)
 	t.Cleanup(cancelAllocator)

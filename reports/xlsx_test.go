@@ -2,12 +2,9 @@ package reports_test
 
 import (
 	"bytes"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -251,55 +248,6 @@ func TestXLSXSummary(t *testing.T) {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the summary lacks %q:\n%s", want, text.String())
 		}
-	}
-}
-
-// TestXLSXThroughLibreOffice opens the workbook with another program than the
-// one that wrote it, and looks at what comes out.
-func TestXLSXThroughLibreOffice(t *testing.T) {
-	t.Parallel()
-	office, err := exec.LookPath("soffice")
-	if err != nil {
-		t.Fatalf("this test needs LibreOffice (apt-get install libreoffice-calc-nogui): %v", err)
-	}
-	dir := t.TempDir()
-	r, ids := idReport()
-	if _, err := reports.WriteDir(dir, []string{"xlsx"}, r); err != nil {
-		t.Fatalf("WriteDir: %v", err)
-	}
-	// The second sheet, all cells as they are stored, UTF-8.
-	filter := `csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,false,false,false,false,2`
-	command := exec.CommandContext(t.Context(), office, "-env:UserInstallation=file://"+filepath.Join(dir, "profile"),
-		"--headless", "--convert-to", filter, "--outdir", dir, filepath.Join(dir, "exceptions.xlsx"))
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("convert: %v\n%s", err, out)
-	}
-	file, err := os.Open(filepath.Join(dir, "exceptions-Exceptions.csv"))
-	if err != nil {
-		t.Fatalf("open what LibreOffice wrote: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := file.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	lines, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatalf("read what LibreOffice wrote: %v", err)
-	}
-	column := map[string]int{}
-	for i, name := range lines[0] {
-		column[name] = i
-	}
-	var got []string
-	for i, line := range lines[1:] {
-		got = append(got, line[column["Idempotency key"]])
-		if amount, want := line[column["At risk, exact"]], fmt.Sprintf("0.%02d", i); amount != want {
-			t.Errorf("row %d: exact amount %q, want %q", i, amount, want)
-		}
-	}
-	if diff := cmp.Diff(ids, got); diff != "" {
-		t.Errorf("ids after LibreOffice (-want +got):\n%s", diff)
 	}
 }
 
