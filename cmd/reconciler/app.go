@@ -115,7 +115,7 @@ func strictUsage(cmd *cobra.Command) {
 
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
-		a.runCommand(), a.ingestCommand(),
+		a.runCommand(), a.ingestCommand(), a.demoCommand(),
 	}
 }
 
