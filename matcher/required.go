@@ -34,3 +34,9 @@ func Required(f Facts, p Policy, now time.Time) (required []RequiredCoverage, ne
 	}
 	return required, never || len(accounts) == 0
 }
+
+// TooEarly reports that a record is dated before the evidence window, so that
+// it can't be the effect of this operation, whatever name it bears.
+func TooEarly(f Facts, p Policy, c Candidate, now time.Time) bool {
+	return before(newTiming(f, p, now).window(ruleOf(f.Sources, c.Source)), c.Record)
+}

@@ -73,7 +73,7 @@ func (s *Store) Examine(ctx context.Context, scope reconcile.Scope, key string) 
 	}
 	var out Examined
 	if len(stale) == 0 {
-		out, err = s.examine(ctx, scope, key)
+		out, err = s.readExamined(ctx, scope, key)
 	} else {
 		err = s.Rehearse(ctx, func(inner *Store) error {
 			for _, rule := range stale {
@@ -82,7 +82,7 @@ func (s *Store) Examine(ctx context.Context, scope reconcile.Scope, key string) 
 				}
 			}
 			var err error
-			out, err = inner.examine(ctx, scope, key)
+			out, err = inner.readExamined(ctx, scope, key)
 			return err
 		})
 	}
@@ -114,8 +114,8 @@ func (s *Store) staleRules(ctx context.Context, scope reconcile.Scope) ([]matche
 	return stale, nil
 }
 
-// examine reads everything in one snapshot.
-func (s *Store) examine(ctx context.Context, scope reconcile.Scope, key string) (Examined, error) {
+// readExamined reads everything in one snapshot.
+func (s *Store) readExamined(ctx context.Context, scope reconcile.Scope, key string) (Examined, error) {
 	var out Examined
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
 		if !s.rehearsal {
