@@ -114,8 +114,12 @@ func strictUsage(cmd *cobra.Command) {
 }
 
 func (a *app) commands() []*cobra.Command {
+	run, ingest := a.runCommand(), a.ingestCommand()
+	run.ValidArgsFunction = a.fromConfig(0, (*config.Config).JobNames)
+	ingest.ValidArgsFunction = a.fromConfig(1, (*config.Config).SourceNames)
 	return []*cobra.Command{
-		a.runCommand(), a.ingestCommand(), a.demoCommand(),
+		run, ingest, a.statementsCommand(), a.coverageCommand(), a.explainCommand(), a.operationsCommand(),
+		a.exceptionsCommand(), a.journalCommand(), a.configCommand(), a.versionCommand(),
 	}
 }
 
@@ -136,8 +140,9 @@ func (a *app) log() *slog.Logger {
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// loadConfig reads the configuration file.
-func (a *app) loadConfig() (*config.Config, error) {
+// configFile is the path of the configuration file: as the flag, the
+// environment or the default says.
+func (a *app) configFile() string {
 	path := a.configPath
 	if path == "" {
 		if named, ok := a.env("RECONCILER_CONFIG"); ok && named != "" {
@@ -146,7 +151,12 @@ func (a *app) loadConfig() (*config.Config, error) {
 			path = "reconciler.yaml"
 		}
 	}
-	cfg, err := config.Load(a.path(path), a.env)
+	return a.path(path)
+}
+
+// loadConfig reads the configuration file.
+func (a *app) loadConfig() (*config.Config, error) {
+	cfg, err := config.Load(a.configFile(), a.env)
 	if err != nil {
 		return nil, err
 	}

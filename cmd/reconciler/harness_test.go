@@ -71,12 +71,21 @@ func newHarness(tb testing.TB) *harness {
 // newHarnessOn makes a deployment with smallConfig on the database at url.
 func newHarnessOn(tb testing.TB, url string) *harness {
 	tb.Helper()
-	h := &harness{tb: tb, dir: tb.TempDir(), env: map[string]string{"DATABASE_URL": url}}
+	h := newOffline(tb)
+	h.env["DATABASE_URL"] = url
+	h.db = postgrestest.Connect(tb, url)
+	return h
+}
+
+// newOffline makes a deployment with smallConfig whose database nobody can
+// reach, for commands that need none.
+func newOffline(tb testing.TB) *harness {
+	tb.Helper()
+	h := &harness{tb: tb, dir: tb.TempDir(), env: map[string]string{"DATABASE_URL": "postgres://nobody@localhost:1/none"}}
 	if err := os.Mkdir(filepath.Join(h.dir, "statements"), 0o750); err != nil {
 		tb.Fatal(err)
 	}
 	h.writeConfig(smallConfig)
-	h.db = postgrestest.Connect(tb, url)
 	return h
 }
 
@@ -170,18 +179,14 @@ func (h *harness) writeStatement(name, text string, mtime time.Time) string {
 	return path
 }
 
-// operation inserts an operation of action type pay that was created (and last
-// touched) at a time: without a currency it has no amount.
-func (h *harness) operation(key, status, reference string, minor int64, currency string, at time.Time) {
+// operation inserts an operation of action type pay, of so many euro cents,
+// that was created (and last touched) at a time.
+func (h *harness) operation(key, status, reference string, cents int64, at time.Time) {
 	h.tb.Helper()
-	var amount, code any
-	if currency != "" {
-		amount, code = minor, currency
-	}
 	h.sql(`INSERT INTO agent_operations (idempotency_key, action_type, workflow_id, payload_hash, status, attempt_count, provider, account,
 		       business_reference, amount_minor, currency, lease_until, created_at, updated_at, first_attempt_at, last_attempt_at)
-		VALUES ($1, 'pay', 'W-1', 'sha256:'||$1, $2, 1, 'acme', 'main', $3, $4, $5, $6, $6, $6, $6, $6)`,
-		key, status, reference, amount, code, at)
+		VALUES ($1, 'pay', 'W-1', 'sha256:'||$1, $2, 1, 'acme', 'main', $3, $4, 'EUR', $5, $5, $5, $5, $5)`,
+		key, status, reference, cents, at)
 }
 
 // acmeStatement writes a statement of smallConfig's source: rows of
