@@ -20,44 +20,78 @@ var (
 )
 
 // Acknowledge notes that a person has taken up a case, and has its operation
-// looked at again: from now on only a person's decision permits a retry. It
-// reports whether the state changed; a case that is acknowledged already stays
-// as it is, and takes the comment, if there is one. Errors to ask for:
-// ErrNoException, ErrExceptionClosed.
+// looked at again: from now on, also when the case closes by itself, only a
+// person's decision permits a retry of it. It reports whether the state
+// changed; a case that is acknowledged already stays as it is, and takes the
+// comment, if there is one. Errors to ask for: ErrNoException, ErrExceptionClosed.
 func (s *Store) Acknowledge(ctx context.Context, id, actor, comment string) (changed bool, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
-		var state string
 		var key *string
-		err := tx.QueryRow(ctx, s.sql(`SELECT state, idempotency_key FROM {r}.exceptions WHERE exception_id = $1 FOR UPDATE`), id).Scan(&state, &key)
-		switch {
-		case errors.Is(err, pgx.ErrNoRows):
+		err := tx.QueryRow(ctx, s.sql(`SELECT idempotency_key FROM {r}.exceptions WHERE exception_id = $1`), id).Scan(&key)
+		if errors.Is(err, pgx.ErrNoRows) {
 			return ErrNoException
-		case err != nil:
-			return err
-		case state == "acknowledged" && comment == "":
-			return nil
-		case state == "acknowledged":
-			return s.putPersonsEvent(ctx, tx, personsEvent{id, "commented", actor, comment})
-		case state != "open":
-			return fmt.Errorf("%w (%s)", ErrExceptionClosed, state)
 		}
-		changed = true
-		if _, err := tx.Exec(ctx, s.sql(`UPDATE {r}.exceptions SET state = 'acknowledged' WHERE exception_id = $1`), id); err != nil {
+		if err != nil {
 			return err
 		}
-		if err := s.putPersonsEvent(ctx, tx, personsEvent{id, "acknowledged", actor, comment}); err != nil {
+		// A run writes conclusions before cases, so this locks in that order.
+		if err := s.markReviewed(ctx, tx, key); err != nil {
 			return err
 		}
-		if key == nil {
-			return nil
+		changed, err = s.takeUp(ctx, tx, personsEvent{id, "acknowledged", actor, comment})
+		if err != nil || !changed {
+			return err
 		}
-		_, err = tx.Exec(ctx, s.sql(`INSERT INTO {j}.agent_operation_changes (idempotency_key) VALUES ($1)`), *key)
-		return err
+		return s.lookAgain(ctx, tx, key)
 	})
 	if err != nil {
 		return false, fmt.Errorf("acknowledge exception %s: %w", id, err)
 	}
 	return changed, nil
+}
+
+// markReviewed notes with the conclusion on an operation, if there is one, that
+// a person has seen it.
+func (s *Store) markReviewed(ctx context.Context, tx pgx.Tx, key *string) error {
+	if key == nil {
+		return nil
+	}
+	if _, err := tx.Exec(ctx, s.sql(`UPDATE {r}.operation_decisions SET reviewed = true WHERE idempotency_key = $1`), *key); err != nil {
+		return fmt.Errorf("note that a person has seen %q: %w", *key, err)
+	}
+	return nil
+}
+
+// lookAgain puts an operation, if there is one, on the list of work.
+func (s *Store) lookAgain(ctx context.Context, tx pgx.Tx, key *string) error {
+	if key == nil {
+		return nil
+	}
+	if _, err := tx.Exec(ctx, s.sql(`INSERT INTO {j}.agent_operation_changes (idempotency_key) VALUES ($1)`), *key); err != nil {
+		return fmt.Errorf("have %q looked at again: %w", *key, err)
+	}
+	return nil
+}
+
+// takeUp moves an open case.
+func (s *Store) takeUp(ctx context.Context, tx pgx.Tx, e personsEvent) (changed bool, err error) {
+	var state string
+	err = tx.QueryRow(ctx, s.sql(`SELECT state FROM {r}.exceptions WHERE exception_id = $1 FOR UPDATE`), e.id).Scan(&state)
+	switch {
+	case err != nil:
+		return false, err
+	case state == "acknowledged" && e.comment == "":
+		return false, nil
+	case state == "acknowledged":
+		e.event = "commented"
+		return false, s.putPersonsEvent(ctx, tx, e)
+	case state != "open":
+		return false, fmt.Errorf("%w (%s)", ErrExceptionClosed, state)
+	}
+	if _, err := tx.Exec(ctx, s.sql(`UPDATE {r}.exceptions SET state = 'acknowledged' WHERE exception_id = $1`), e.id); err != nil {
+		return false, err
+	}
+	return true, s.putPersonsEvent(ctx, tx, e)
 }
 
 // personsEvent is what a person did to a case.
