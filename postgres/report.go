@@ -210,7 +210,7 @@ func (s *Store) reportWaiting(ctx context.Context, _ reconcile.Run, scope reconc
 		SELECT d.reason_code, d.provable_at, `+reportOperationColumns+`
 		  FROM {r}.operation_decisions d JOIN {j}.agent_operations o USING (idempotency_key)
 		 WHERE NOT d.settled AND o.action_type = ANY($1) AND d.status = o.status
-		   AND d.reason_code IN ('not_yet_provable', 'coverage_gap', 'refused_not_final', 'pending', 'unresolved_overdue')
+		   AND d.reason_code IN ('not_yet_provable', 'coverage_gap', 'refused_not_final', 'pending')
 		 ORDER BY d.provable_at NULLS LAST, o.idempotency_key LIMIT $2`), scope.ActionTypes, reportWaiting)
 	if err != nil {
 		return fmt.Errorf("read what waits for proof: %w", err)

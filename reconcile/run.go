@@ -316,12 +316,11 @@ func (st *running) count(b Batch, verdicts []Verdict, applied Applied) {
 	st.done(int64(ops.Examined))
 }
 
-// stays reports that an operation waits for proof: it is open, and becomes
-// certain by itself or by something that is still to come.
+// stays reports that an operation waits for proof: it becomes certain by
+// itself, or by a statement that is still to come. The report lists the same.
 func stays(d matcher.Decision) bool {
 	switch d.Reason {
-	case matcher.NotYetProvable, matcher.CoverageGap, matcher.RefusedNotFinal, matcher.PendingAtProvider,
-		matcher.PendingTooLong, matcher.UnresolvedOverdue:
+	case matcher.NotYetProvable, matcher.CoverageGap, matcher.RefusedNotFinal, matcher.PendingAtProvider:
 		return true
 	default:
 		return false
