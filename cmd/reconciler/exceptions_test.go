@@ -125,14 +125,14 @@ func TestExceptionsAcknowledge(t *testing.T) {
 func TestAcknowledgeStopsPermits(t *testing.T) {
 	t.Parallel()
 	h := storyHarness(t)
-	h.operation("op-closed", "unknown", "ORD-8", 8000, past(2, 10))
+	h.operation("op-closed", "ORD-8", 8000, past(2, 10))
 	h.must(codeDone, "run")
 	for _, key := range []string{"op-never", "op-closed"} {
 		h.must(codeDone, "exceptions", "acknowledge", exceptionOf(h, key))
 	}
 	h.sql(`UPDATE reconciler.exceptions SET state = 'auto_resolved' WHERE idempotency_key = 'op-closed'`)
 	h.writeConfig(strings.Replace(smallConfig, "on_absent: review", "on_absent: retry\n    retry_needs: absence\n    sender_deadline: enforced\n    max_retry_age: 876000h", 1))
-	h.operation("op-fresh", "unknown", "ORD-7", 7000, past(2, 10))
+	h.operation("op-fresh", "ORD-7", 7000, past(2, 10))
 	h.must(codeDone, "run")
 	if got := h.text(`SELECT status FROM agent_operations WHERE idempotency_key = 'op-fresh'`); got != "failed_retryable" {
 		t.Fatalf("op-fresh, which nobody has seen, is %s; want a permit, or this test proves nothing", got)

@@ -14,11 +14,11 @@ import (
 func storyHarness(t *testing.T) *harness {
 	t.Helper()
 	h := newHarness(t)
-	h.operation("op-paid", "unknown", "ORD-1", 1000, past(2, 10))
-	h.operation("op-twice", "unknown", "ORD-2", 2000, past(2, 10))
-	h.operation("op-never", "unknown", "ORD-3", 3000, past(2, 10))
-	h.operation("op-young", "unknown", "ORD-4", 4000, time.Now().Add(-time.Hour))
-	h.operation("op-refused", "unknown", "ORD-5", 5000, past(2, 10))
+	h.operation("op-paid", "ORD-1", 1000, past(2, 10))
+	h.operation("op-twice", "ORD-2", 2000, past(2, 10))
+	h.operation("op-never", "ORD-3", 3000, past(2, 10))
+	h.operation("op-young", "ORD-4", 4000, time.Now().Add(-time.Hour))
+	h.operation("op-refused", "ORD-5", 5000, past(2, 10))
 	h.writeStatement("acme-2026-03-01_2026-03-05.csv", acmeStatement(4, 10000,
 		"P1,ORD-1,10.00,EUR,D,ok,2026-03-02T10:00:05Z",
 		"P2,ORD-2,20.00,EUR,D,ok,2026-03-02T10:00:05Z",
@@ -134,7 +134,7 @@ func TestExplainCountsChangedRules(t *testing.T) {
 func TestExplainRivalsAndReplaced(t *testing.T) {
 	t.Parallel()
 	h := storyHarness(t)
-	h.operation("op-rival", "unknown", "ORD-1", 1000, past(2, 10))
+	h.operation("op-rival", "ORD-1", 1000, past(2, 10))
 	h.must(codeDone, "ingest", "acme")
 	stdout, _ := h.must(codeDone, "explain", "op-paid")
 	mustContain(t, stdout, "contested", "is also claimed by: op-rival", "ambiguous_reference")

@@ -166,8 +166,8 @@ func (h *harness) text(query string, args ...any) string {
 }
 
 // writeStatement puts a file under the deployment's statements, as if it had
-// been modified at mtime, and returns its path.
-func (h *harness) writeStatement(name, text string, mtime time.Time) string {
+// been modified at mtime.
+func (h *harness) writeStatement(name, text string, mtime time.Time) {
 	h.tb.Helper()
 	path := filepath.Join(h.dir, "statements", name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -176,17 +176,16 @@ func (h *harness) writeStatement(name, text string, mtime time.Time) string {
 	if err := os.Chtimes(path, mtime, mtime); err != nil {
 		h.tb.Fatal(err)
 	}
-	return path
 }
 
-// operation inserts an operation of action type pay, of so many euro cents,
-// that was created (and last touched) at a time.
-func (h *harness) operation(key, status, reference string, cents int64, at time.Time) {
+// operation inserts an unknown operation of action type pay, of so many euro
+// cents, that was created (and last touched) at a time.
+func (h *harness) operation(key, reference string, cents int64, at time.Time) {
 	h.tb.Helper()
 	h.sql(`INSERT INTO agent_operations (idempotency_key, action_type, workflow_id, payload_hash, status, attempt_count, provider, account,
 		       business_reference, amount_minor, currency, lease_until, created_at, updated_at, first_attempt_at, last_attempt_at)
-		VALUES ($1, 'pay', 'W-1', 'sha256:'||$1, $2, 1, 'acme', 'main', $3, $4, 'EUR', $5, $5, $5, $5, $5)`,
-		key, status, reference, cents, at)
+		VALUES ($1, 'pay', 'W-1', 'sha256:'||$1, 'unknown', 1, 'acme', 'main', $2, $3, 'EUR', $4, $4, $4, $4, $4)`,
+		key, reference, cents, at)
 }
 
 // acmeStatement writes a statement of smallConfig's source: rows of
