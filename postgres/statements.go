@@ -42,14 +42,14 @@ type StatementDetails struct {
 // StatementByID reads one statement, with at most so many of its rejects. The
 // error is ErrNoStatement if there is none.
 func (s *Store) StatementByID(ctx context.Context, id int64, rejects int) (StatementDetails, error) {
-	st, err := s.statementByID(ctx, id, rejects)
+	st, err := s.readStatement(ctx, id, rejects)
 	if err != nil {
 		return st, fmt.Errorf("read statement %d: %w", id, err)
 	}
 	return st, nil
 }
 
-func (s *Store) statementByID(ctx context.Context, id int64, rejects int) (StatementDetails, error) {
+func (s *Store) readStatement(ctx context.Context, id int64, rejects int) (StatementDetails, error) {
 	var st StatementDetails
 	list, err := s.ListStatements(ctx, StatementFilter{ID: id, Limit: 1})
 	if err != nil {
