@@ -138,7 +138,7 @@ func TestMoneyThatDoesNotFit(t *testing.T) {
 	for i := range r.Exceptions {
 		r.Exceptions[i].AmountMinor = 1<<63 - 1
 	}
-	if html := page(t, r); !strings.Contains(html, "more than 92,233,720,368,547,758.07") {
+	if html := page(t, r); !strings.Contains(html, `more than <span class="n">92,233,720,368,547,758.07`) {
 		t.Error("a sum that does not fit is not called a lower bound")
 	}
 }
