@@ -289,7 +289,8 @@ func scanStatement(row pgx.CollectableRow) (reports.Statement, error) {
 		st.From, st.To = p.From, p.To
 	}
 	st.AsOf = st.AsOf.UTC()
-	st.DeclaredCount, st.DeclaredSumMinor, st.ComputedSumMinor = declared.Count, declared.Sum, computed.Sum
+	st.DeclaredCount, st.DeclaredSumMinor = declared.Count, declared.Sum
+	st.ComputedCount, st.ComputedSumMinor = computed.Count, computed.Sum
 	st.Currency = computed.Currency
 	if st.Currency == "" {
 		st.Currency = declared.Currency
