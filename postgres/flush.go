@@ -25,6 +25,7 @@ type stored struct {
 	bookedAt    time.Time
 	line        int
 	asOf        time.Time
+	conflicted  bool
 	// repeats are the current statements that say the same or said it before
 	// the record changed, this one included.
 	repeats []repeat
@@ -41,7 +42,8 @@ const (
 	fateOlder
 	fateConflict
 	// fateDisputed: changed against the superseded version, while another
-	// current statement stands by the old words. Settled at the end.
+	// current statement stands by the old words or contradicts them. Settled
+	// at the end.
 	fateDisputed
 )
 
@@ -148,22 +150,26 @@ func later(a, b *sources.Record) bool {
 func (l *loading) fate(r *row, k stored) fate {
 	prior := l.previous != 0 && k.statementID == l.previous && !l.stale
 	switch {
+	case prior && l.disputed[r.recordHash()]:
+		return fateDisputed
 	case k.hash == r.hash && prior:
 		return fateMoved
 	case k.hash == r.hash:
 		return fateRepeat
 	case l.stale:
 		return fateOlder
-	case prior && len(k.repeats) > 0:
+	case prior && (k.conflicted || len(k.repeats) > 0):
 		return fateDisputed
 	case prior:
 		return fateChanged
 	}
 	old := k.record()
+	line, own := k.in(l.out.ID)
+	old.Line = line
 	switch {
 	case contradict(&old, &r.rec):
 		return fateConflict
-	case k.in(l.out.ID) && !later(&old, &r.rec):
+	case own && !later(&old, &r.rec):
 		return fateOlder
 	case k.newest().After(l.asOf):
 		return fateOlder
@@ -182,10 +188,17 @@ func (k *stored) record() sources.Record {
 	return out
 }
 
-// in reports that the statement contains the stored version.
-func (k *stored) in(statement int64) bool {
-	return k.statementID == statement ||
-		slices.ContainsFunc(k.repeats, func(r repeat) bool { return r.statementID == statement && r.hash == k.hash })
+// in reports whether the statement contains the stored version, and where.
+func (k *stored) in(statement int64) (line int, ok bool) {
+	if k.statementID == statement {
+		return k.line, true
+	}
+	for _, r := range k.repeats {
+		if r.statementID == statement && r.hash == k.hash {
+			return r.line, true
+		}
+	}
+	return 0, false
 }
 
 // newest is the latest as_of of the statements that contain the stored version.
@@ -207,7 +220,7 @@ func (l *loading) probe(ctx context.Context) (map[int]stored, error) {
 	}
 	rows, err := l.tx.Query(ctx, l.s.sql(`
 		SELECT k.n, r.row_hash, r.record_key, r.statement_id, r.business_reference, r.amount_minor, r.currency,
-		       r.status, r.occurred_at, r.booked_at, r.line, st.as_of
+		       r.status, r.occurred_at, r.booked_at, r.line, st.as_of, r.conflicted
 		  FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS k(id_hash, key_hash, n)
 		  JOIN {r}.records r USING (id_hash, key_hash)
 		  JOIN {r}.statements st ON st.statement_id = r.statement_id`), ids, keys)
@@ -222,7 +235,7 @@ func (l *loading) probe(ctx context.Context) (map[int]stored, error) {
 		occurred, booked    *time.Time
 	)
 	_, err = pgx.ForEachRow(rows, []any{
-		&n, &k.hash, &k.key, &k.statementID, &reference, &k.amount, &currency, &k.status, &occurred, &booked, &k.line, &k.asOf,
+		&n, &k.hash, &k.key, &k.statementID, &reference, &k.amount, &currency, &k.status, &occurred, &booked, &k.line, &k.asOf, &k.conflicted,
 	}, func() error {
 		k.reference, k.currency, k.occurredAt, k.bookedAt = text(reference), text(currency), instant(occurred), instant(booked)
 		if k.amount != nil {
@@ -259,8 +272,12 @@ func (l *loading) store(ctx context.Context, piles map[fate][]int, known map[int
 	if err := l.copyVersions(ctx, l.pick(slices.Concat(piles[fateOlder], piles[fateDisputed])), "older"); err != nil {
 		return err
 	}
-	for _, i := range piles[fateDisputed] {
-		l.disputed = append(l.disputed, recordHash{l.rows[i].idHash, l.rows[i].keyHash})
+	for _, i := range slices.Concat(piles[fateDisputed], piles[fateChanged]) {
+		k := known[i]
+		old := k.record()
+		if contradict(&old, &l.rows[i].rec) || k.conflicted {
+			l.disputed[l.rows[i].recordHash()] = true
+		}
 	}
 	if err := l.copyVersions(ctx, l.pick(piles[fateConflict]), "conflict"); err != nil {
 		return err
@@ -324,11 +341,16 @@ func (l *loading) rehome(ctx context.Context, which []int) error {
 		return fmt.Errorf("take over repeated records: %w", err)
 	}
 	l.stored += int64(len(which))
-	return nil
+	// Read under a new mapping, a record may bear our pattern now.
+	rows := make([]*row, len(which))
+	for i, n := range which {
+		rows[i] = &l.rows[n]
+	}
+	return l.putUnjournaled(ctx, rows)
 }
 
 func (l *loading) putRepeats(ctx context.Context, which []int, known map[int]stored) error {
-	which = slices.DeleteFunc(which, func(i int) bool { k := known[i]; return k.in(l.out.ID) })
+	which = slices.DeleteFunc(which, func(i int) bool { return known[i].statementID == l.out.ID })
 	if len(which) == 0 {
 		return nil
 	}

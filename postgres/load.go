@@ -49,9 +49,9 @@ type row struct {
 	hash          int64
 	// conflicted: another row under this key contradicts it.
 	conflicted bool
-	// owner of the version that this row replaces.
-	owner string
 }
+
+func (r *row) recordHash() recordHash { return recordHash{r.idHash, r.keyHash} }
 
 // loading is the state of one statement that is being loaded.
 type loading struct {
@@ -74,9 +74,9 @@ type loading struct {
 	stored   int64
 	// revived are records of which another version became the current one.
 	revived []recordHash
-	// disputed are known records of the superseded version that this document
-	// words otherwise while another current statement repeats the old words.
-	disputed []recordHash
+	// disputed are known records that this document words otherwise, so that
+	// other current statements may contradict it now, or no longer do.
+	disputed map[recordHash]bool
 	rejects  []sources.Reject
 	// outside counts records that are dated outside the period, undated those
 	// whose date does not say.
@@ -88,7 +88,7 @@ type loading struct {
 // Load reads the document to its end, and registers it with all that it says,
 // or not at all: one transaction, in which nothing is visible before its end.
 func (s *Store) Load(ctx context.Context, d reconcile.Document, r sources.Reader) (reconcile.Loaded, error) {
-	l := &loading{s: s, doc: d, ordinals: map[int64]int{}}
+	l := &loading{s: s, doc: d, ordinals: map[int64]int{}, disputed: map[recordHash]bool{}}
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
 		l.tx = tx
 		if err := l.begin(ctx); err != nil || l.out.Known {
@@ -375,8 +375,8 @@ func (l *loading) register(ctx context.Context, sum sources.Summary) error {
 }
 
 // closeQuarantine marks deliveries in quarantine as repaired by this
-// statement: those of the same account and period, or of the same name where
-// the period could not be told.
+// statement: those of the same account and period that are not newer than it,
+// or that this one has taken the place of, by name.
 func (l *loading) closeQuarantine(ctx context.Context) error {
 	if l.stale {
 		return nil
@@ -385,8 +385,8 @@ func (l *loading) closeQuarantine(ctx context.Context) error {
 	_, err := l.tx.Exec(ctx, l.s.sql(`
 		UPDATE {r}.statements SET superseded_by = $1
 		 WHERE source = $2 AND account = $3 AND state = 'quarantined' AND superseded_by IS NULL
-		   AND ((period IS NULL AND name = $4) OR period = tstzrange($5, $6))`),
-		l.out.ID, l.doc.Source, account(l.doc.Accounts), l.doc.Name, lo, hi)
+		   AND (period IS NULL AND name = $4 OR period = tstzrange($5, $6) AND (name = $4 OR as_of <= $7))`),
+		l.out.ID, l.doc.Source, account(l.doc.Accounts), l.doc.Name, lo, hi, l.asOf)
 	if err != nil {
 		return fmt.Errorf("close the quarantine of %s: %w", l.doc.Name, err)
 	}

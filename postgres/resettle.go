@@ -3,8 +3,8 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -12,126 +12,6 @@ import (
 
 	"reconciler/sources"
 )
-
-// repeat is one current statement that says of a record what was known of it
-// already when the statement came.
-type repeat struct {
-	statementID int64
-	asOf        time.Time
-	// hash of the version that it repeats.
-	hash int64
-}
-
-// repeatSize is the length of one packed repeat: two hashes that name the
-// record, and one of the version.
-const repeatSize = 24
-
-// packRepeats writes what a statement repeats.
-func packRepeats(rows []row, which []int) []byte {
-	out := make([]byte, 0, repeatSize*len(which))
-	for _, i := range which {
-		for _, n := range [...]int64{rows[i].idHash, rows[i].keyHash, rows[i].hash} {
-			out = binary.LittleEndian.AppendUint64(out, uint64(n)) //nolint:gosec // bits only
-		}
-	}
-	return out
-}
-
-func unpackRepeat(packed []byte) (h recordHash, version int64) {
-	at := func(n int) int64 { return int64(binary.LittleEndian.Uint64(packed[8*n:])) } //nolint:gosec // bits only
-	return recordHash{at(0), at(1)}, at(2)
-}
-
-func splitHashes(hashes []recordHash) (ids, keys []int64) {
-	for _, h := range hashes {
-		ids, keys = append(ids, h.id), append(keys, h.key)
-	}
-	return ids, keys
-}
-
-// hull is the smallest closed range of time around instants; zero ones are not
-// taken in.
-type hull struct{ from, to time.Time }
-
-func (h *hull) take(times ...time.Time) {
-	for _, t := range times {
-		if t.IsZero() {
-			continue
-		}
-		if h.from.IsZero() || t.Before(h.from) {
-			h.from = t
-		}
-		if t.After(h.to) {
-			h.to = t
-		}
-	}
-}
-
-// repeatsOf reads which current statements repeat the given records, all of
-// whose versions are dated within the hull: those whose period meets it (or
-// whose records may be dated anywhere), and unless all of them are asked for,
-// this one and those with a later as_of.
-func (l *loading) repeatsOf(ctx context.Context, wanted map[recordHash]bool, dates hull, all bool) (map[recordHash][]repeat, error) {
-	out := map[recordHash][]repeat{}
-	if len(wanted) == 0 {
-		return out, nil
-	}
-	rows, err := l.tx.Query(ctx, l.s.sql(`
-		SELECT p.statement_id, st.as_of, p.record_hashes
-		  FROM {r}.statement_repeats p JOIN {r}.statements st USING (statement_id)
-		 WHERE st.source = $1 AND st.state = 'accepted' AND st.superseded_by IS NULL
-		   AND (st.strays OR st.period && tstzrange($2, $3, '[]')) AND ($4 OR st.as_of > $5 OR st.statement_id = $6)`),
-		l.doc.Source, nullTime(dates.from), nullTime(dates.to), all, l.asOf, l.out.ID)
-	if err != nil {
-		return nil, fmt.Errorf("read repeated records: %w", err)
-	}
-	var one repeat
-	var packed []byte
-	if _, err := pgx.ForEachRow(rows, []any{&one.statementID, &one.asOf, &packed}, func() error {
-		for ; len(packed) >= repeatSize; packed = packed[repeatSize:] {
-			h, version := unpackRepeat(packed)
-			if wanted[h] {
-				one.hash = version
-				out[h] = append(out[h], one)
-			}
-		}
-		return nil
-	}); err != nil {
-		return nil, fmt.Errorf("read repeated records: %w", err)
-	}
-	return out, nil
-}
-
-// findRepeats completes what is known of records that the rows in hand word
-// otherwise: whether other statements stand by the words that are known.
-func (l *loading) findRepeats(ctx context.Context, known map[int]stored) error {
-	wanted := map[recordHash]bool{}
-	dates := hull{}
-	dates.take(l.doc.Period.From, l.doc.Period.To)
-	superseding := false
-	for i, k := range known {
-		if k.hash != l.rows[i].hash {
-			wanted[recordHash{l.rows[i].idHash, l.rows[i].keyHash}] = true
-			dates.take(k.occurredAt, k.bookedAt)
-			superseding = superseding || k.statementID == l.previous
-		}
-	}
-	found, err := l.repeatsOf(ctx, wanted, dates, superseding)
-	if err != nil {
-		return err
-	}
-	for i, k := range known {
-		r := &l.rows[i]
-		for _, one := range found[recordHash{r.idHash, r.keyHash}] {
-			// What the superseded version repeats counts no more.
-			if one.statementID != l.previous || l.stale {
-				k.repeats = append(k.repeats, one)
-			}
-		}
-		known[i] = k
-	}
-	return nil
-}
 
 // retire replaces the earlier version of this statement: what only it
 // contained is gone, what another current statement says instead is current
@@ -142,27 +22,98 @@ func (l *loading) retire(ctx context.Context) error {
 		return fmt.Errorf("supersede statement %d: %w", l.previous, err)
 	}
 	rows, err := l.tx.Query(ctx, l.s.sql(`
-		SELECT id_hash, key_hash, row_hash, occurred_at, booked_at FROM {r}.records WHERE statement_id = $1`), l.previous)
+		SELECT id_hash, key_hash, row_hash, status, occurred_at, booked_at FROM {r}.records WHERE statement_id = $1`), l.previous)
 	if err != nil {
 		return fmt.Errorf("compare with the superseded version: %w", err)
 	}
-	left := map[recordHash]int64{}
-	dates := hull{}
-	dates.take(l.doc.Period.From, l.doc.Period.To)
+	left := leftBehind{version: map[recordHash]int64{}, moments: map[recordHash]map[int64]sources.Record{}, homes: map[recordHash]voice{}}
+	left.dates.take(l.doc.Period.From, l.doc.Period.To)
 	var h recordHash
 	var version int64
+	var status sources.Status
 	var occurred, booked *time.Time
-	if _, err := pgx.ForEachRow(rows, []any{&h.id, &h.key, &version, &occurred, &booked}, func() error {
-		left[h] = version
-		dates.take(instant(occurred), instant(booked))
+	if _, err := pgx.ForEachRow(rows, []any{&h.id, &h.key, &version, &status, &occurred, &booked}, func() error {
+		left.version[h] = version
+		left.take(h, version, sources.Record{Status: status, OccurredAt: instant(occurred), BookedAt: instant(booked)})
 		return nil
 	}); err != nil {
 		return fmt.Errorf("compare with the superseded version: %w", err)
 	}
-	if err := l.resettle(ctx, left, dates); err != nil {
+	if err := l.outweighed(ctx, &left); err != nil {
+		return err
+	}
+	if err := l.resettle(ctx, left); err != nil {
 		return err
 	}
 	return l.s.requeueAbsences(ctx, l.tx, l.doc.Source, l.doc.Period)
+}
+
+// outweighed adds the records that the superseded version only repeated, and
+// so may have kept as they are against what another statement says.
+func (l *loading) outweighed(ctx context.Context, left *leftBehind) error {
+	rows, err := l.tx.Query(ctx, l.s.sql(`SELECT record_hashes FROM {r}.statement_repeats WHERE statement_id = $1`), l.previous)
+	if err != nil {
+		return fmt.Errorf("read what the superseded version repeated: %w", err)
+	}
+	var repeated []recordHash
+	var packed []byte
+	if _, err := pgx.ForEachRow(rows, []any{&packed}, func() error {
+		for ; len(packed) >= repeatSize; packed = packed[repeatSize:] {
+			h, _, _ := unpackRepeat(packed)
+			repeated = append(repeated, h)
+		}
+		return nil
+	}); err != nil || len(repeated) == 0 {
+		return err
+	}
+	ids, keys := splitHashes(repeated)
+	rows, err = l.tx.Query(ctx, l.s.sql(`
+		SELECT r.id_hash, r.key_hash, r.row_hash, r.status, r.occurred_at, r.booked_at, r.line, r.statement_id, st.as_of
+		  FROM unnest($1::bigint[], $2::bigint[]) AS k(id_hash, key_hash)
+		  JOIN {r}.records r USING (id_hash, key_hash)
+		  JOIN {r}.statements st ON st.statement_id = r.statement_id
+		 WHERE r.statement_id NOT IN ($3, $4) AND EXISTS (
+		       SELECT 1 FROM {r}.record_versions v WHERE v.id_hash = k.id_hash AND v.key_hash = k.key_hash AND v.replaced_reason = 'older')`),
+		ids, keys, l.previous, l.out.ID)
+	if err != nil {
+		return fmt.Errorf("compare with what the superseded version repeated: %w", err)
+	}
+	var (
+		h                recordHash
+		home             = voice{stored: true}
+		status           sources.Status
+		occurred, booked *time.Time
+	)
+	if _, err := pgx.ForEachRow(rows, []any{
+		&h.id, &h.key, &home.hash, &status, &occurred, &booked, &home.line, &home.statementID, &home.asOf,
+	}, func() error {
+		left.version[h], left.homes[h] = home.hash, home
+		left.take(h, home.hash, sources.Record{Status: status, OccurredAt: instant(occurred), BookedAt: instant(booked)})
+		return nil
+	}); err != nil {
+		return fmt.Errorf("compare with what the superseded version repeated: %w", err)
+	}
+	return nil
+}
+
+// leftBehind are the records whose home has been superseded.
+type leftBehind struct {
+	// version that has been current so far; in the end that which is.
+	version map[recordHash]int64
+	// moments of all versions, by the hash of the version: what the order of
+	// two lines of one file depends on.
+	moments map[recordHash]map[int64]sources.Record
+	// homes of those whose home has not been superseded after all.
+	homes map[recordHash]voice
+	dates hull
+}
+
+func (b *leftBehind) take(h recordHash, version int64, moment sources.Record) {
+	if b.moments[h] == nil {
+		b.moments[h] = map[int64]sources.Record{}
+	}
+	b.moments[h][version] = moment
+	b.dates.take(moment.OccurredAt, moment.BookedAt)
 }
 
 // voice is one current statement's word on a record.
@@ -170,26 +121,23 @@ type voice struct {
 	repeat
 	// stored: a row of record_versions under this very statement holds it.
 	stored bool
-	// in-file order, for statements that say two things.
-	record sources.Record
 }
 
 // resettle finds, for records whose statement has been superseded, the version
-// that the newest of the other current statements says. The map holds the
-// version that has been current so far.
-func (l *loading) resettle(ctx context.Context, left map[recordHash]int64, dates hull) error {
-	if len(left) == 0 {
+// that the newest of the other current statements says.
+func (l *loading) resettle(ctx context.Context, left leftBehind) error {
+	if len(left.version) == 0 {
 		return nil
 	}
-	wanted := make(map[recordHash]bool, len(left))
-	for h := range left {
-		wanted[h] = true
-	}
-	voices, err := l.voices(ctx, left, &dates)
+	voices, err := l.voices(ctx, &left)
 	if err != nil {
 		return err
 	}
-	repeats, err := l.repeatsOf(ctx, wanted, dates, true)
+	wanted := make(map[recordHash]bool, len(left.version))
+	for h := range left.version {
+		wanted[h] = true
+	}
+	repeats, err := l.repeatsOf(ctx, wanted, left.dates, true)
 	if err != nil {
 		return err
 	}
@@ -198,14 +146,17 @@ func (l *loading) resettle(ctx context.Context, left map[recordHash]int64, dates
 			voices[h] = append(voices[h], voice{repeat: r})
 		}
 	}
+	for h, home := range left.homes {
+		voices[h] = append(voices[h], home)
+	}
 	var gone []recordHash
 	handOver := map[int64][]recordHash{}
-	for h, version := range left {
+	for h, version := range left.version {
 		if len(voices[h]) == 0 {
 			gone = append(gone, h)
 			continue
 		}
-		best := slices.MaxFunc(voices[h], compareVoices)
+		best := slices.MaxFunc(voices[h], left.compare(h))
 		keeper := best
 		if best.hash != version {
 			l.revived = append(l.revived, h)
@@ -215,10 +166,10 @@ func (l *loading) resettle(ctx context.Context, left map[recordHash]int64, dates
 				keeper = voices[h][i]
 			}
 		}
-		if keeper.statementID != 0 {
+		if _, settled := left.homes[h]; keeper.statementID != 0 && !settled {
 			handOver[keeper.statementID] = append(handOver[keeper.statementID], h)
 		}
-		left[h] = best.hash
+		left.version[h] = best.hash
 	}
 	for home, records := range handOver {
 		if err := l.rehomeAll(ctx, home, records); err != nil {
@@ -232,25 +183,33 @@ func (l *loading) resettle(ctx context.Context, left map[recordHash]int64, dates
 	if err := l.leave(ctx, l.revived, "changed"); err != nil {
 		return err
 	}
-	return l.revive(ctx, left, voices)
-}
-
-func compareVoices(a, b voice) int {
-	order := 0
-	if a.stored && b.stored && a.statementID == b.statementID {
-		order = 1
-		if later(&a.record, &b.record) {
-			order = -1
-		}
+	if err := l.revive(ctx, left.version, voices); err != nil {
+		return err
 	}
-	return cmp.Or(a.asOf.Compare(b.asOf), cmp.Compare(a.statementID, b.statementID), order)
+	return l.keepWords(ctx, left.version, voices)
 }
 
-// voices are the versions that current statements have in record_versions. It
-// takes the dates of all versions into the hull.
-func (l *loading) voices(ctx context.Context, left map[recordHash]int64, dates *hull) (map[recordHash][]voice, error) {
-	hashes := make([]recordHash, 0, len(left))
-	for h := range left {
+// compare orders the words on one record: the newer statement's are the
+// greater, and of two lines of one statement the later's.
+func (b *leftBehind) compare(h recordHash) func(x, y voice) int {
+	return func(x, y voice) int {
+		order := cmp.Or(x.asOf.Compare(y.asOf), cmp.Compare(x.statementID, y.statementID))
+		if order != 0 || x.hash == y.hash {
+			return order
+		}
+		first, second := b.moments[h][x.hash], b.moments[h][y.hash]
+		first.Line, second.Line = x.line, y.line
+		if later(&first, &second) {
+			return -1
+		}
+		return 1
+	}
+}
+
+// voices are the versions that current statements have in record_versions.
+func (l *loading) voices(ctx context.Context, left *leftBehind) (map[recordHash][]voice, error) {
+	hashes := make([]recordHash, 0, len(left.version))
+	for h := range left.version {
 		hashes = append(hashes, h)
 	}
 	ids, keys := splitHashes(hashes)
@@ -267,14 +226,14 @@ func (l *loading) voices(ctx context.Context, left map[recordHash]int64, dates *
 	var (
 		h                recordHash
 		v                = voice{stored: true}
+		status           sources.Status
 		occurred, booked *time.Time
 		current          bool
 	)
 	if _, err := pgx.ForEachRow(rows, []any{
-		&h.id, &h.key, &v.hash, &v.statementID, &v.asOf, &v.record.Status, &occurred, &booked, &v.record.Line, &current,
+		&h.id, &h.key, &v.hash, &v.statementID, &v.asOf, &status, &occurred, &booked, &v.line, &current,
 	}, func() error {
-		v.record.OccurredAt = instant(occurred)
-		dates.take(v.record.OccurredAt, instant(booked))
+		left.take(h, v.hash, sources.Record{Status: status, OccurredAt: instant(occurred), BookedAt: instant(booked)})
 		if current {
 			out[h] = append(out[h], v)
 		}
@@ -320,7 +279,10 @@ func (l *loading) revive(ctx context.Context, winners map[recordHash]int64, voic
 	for _, h := range l.revived {
 		var best voice
 		for _, v := range voices[h] {
-			if v.hash == winners[h] && (best.statementID == 0 || v.stored && !best.stored) {
+			if v.hash != winners[h] || best.stored && !v.stored {
+				continue
+			}
+			if best.statementID == 0 || v.stored && !best.stored || cmp.Or(v.asOf.Compare(best.asOf), cmp.Compare(v.statementID, best.statementID)) > 0 {
 				best = v
 			}
 		}
@@ -359,11 +321,61 @@ func (l *loading) revive(ctx context.Context, winners map[recordHash]int64, voic
 	return nil
 }
 
+// keepWords stores under their own statements the words of those that have
+// only repeated them so far, and are not the current ones: they may contradict.
+func (l *loading) keepWords(ctx context.Context, winners map[recordHash]int64, voices map[recordHash][]voice) error {
+	var kept []recordHash
+	var homes, versions []int64
+	for h, list := range voices {
+		for _, v := range list {
+			if v.stored || v.hash == winners[h] {
+				continue
+			}
+			kept, homes, versions = append(kept, h), append(homes, v.statementID), append(versions, v.hash)
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	ids, keys := splitHashes(kept)
+	rows, err := l.tx.Query(ctx, l.s.sql(`
+		WITH k AS (SELECT DISTINCT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS k(id_hash, key_hash, home, version)),
+		pick AS (
+			SELECT DISTINCT ON (v.id_hash, v.key_hash, k.home, k.version) k.home, v.*
+			  FROM {r}.record_versions v JOIN k USING (id_hash, key_hash)
+			 WHERE v.row_hash = k.version AND NOT EXISTS (
+			       SELECT 1 FROM {r}.record_versions o
+			        WHERE o.id_hash = k.id_hash AND o.key_hash = k.key_hash AND o.row_hash = k.version AND o.statement_id = k.home)
+			 ORDER BY v.id_hash, v.key_hash, k.home, k.version),
+		counted AS (
+			UPDATE {r}.statements st SET stored_count = stored_count + p.n
+			  FROM (SELECT home, count(*) AS n FROM pick GROUP BY home) p WHERE p.home = st.statement_id)
+		INSERT INTO {r}.record_versions (`+recordColumns+`, replaced_by, replaced_reason, replaced_at)
+		SELECT id_hash, key_hash, reference_hash, row_hash, home, amount_minor, fee_minor,
+		       occurred_at, occurred_to, booked_at, settled_at, line, false, source, record_key, account,
+		       provider_operation_id, idempotency_key, business_reference, folded_references, currency, direction, kind, status,
+		       provider_status, batch_id, related_id, NULL, $5, 'older', $6
+		  FROM pick RETURNING statement_id`), ids, keys, homes, versions, l.out.ID, l.doc.At)
+	if err != nil {
+		return fmt.Errorf("keep what other statements say: %w", err)
+	}
+	stored, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		return fmt.Errorf("keep what other statements say: %w", err)
+	}
+	for _, home := range stored {
+		if home == l.out.ID {
+			l.stored++
+		}
+	}
+	return nil
+}
+
 // flagConflicts marks every record that another current statement (or another
 // line of its own) contradicts, and clears the mark where that has ended.
 // Neither of two that contradict each other confirms anything.
 func (l *loading) flagConflicts(ctx context.Context) error {
-	ids, keys := splitHashes(slices.Concat(l.disputed, l.revived))
+	ids, keys := splitHashes(slices.AppendSeq(slices.Clone(l.revived), maps.Keys(l.disputed)))
 	_, err := l.tx.Exec(ctx, l.s.sql(`
 		WITH disputed AS (
 			SELECT id_hash, key_hash FROM {r}.record_versions WHERE source = $1 AND replaced_reason = 'conflict'

@@ -121,7 +121,7 @@ CREATE TABLE {{.reconciler}}.record_lookups (
 );
 
 -- The records that a statement repeats from others, with the version that it
--- repeats, 24 bytes each: needed only when one of those others is superseded.
+-- repeats, 28 bytes each: needed only when one of those others is superseded.
 CREATE TABLE {{.reconciler}}.statement_repeats (
     statement_id    bigint NOT NULL REFERENCES {{.reconciler}}.statements,
     batch           integer NOT NULL,
@@ -283,8 +283,10 @@ SELECT o.idempotency_key, o.status,
             WHEN o.status = 'succeeded' THEN 'effect'
             WHEN o.status = 'planned' THEN 'not_tried'
             ELSE 'uncertain' END AS outcome,
+       -- A permit whose evidence was replaced is about to be withdrawn; one that
+       -- only had to wait is good once its time has come.
        CASE WHEN o.status = 'planned' THEN coalesce(d.may_retry, true)
-            WHEN o.status = 'failed_retryable' THEN coalesce(d.may_retry, true)
+            WHEN o.status = 'failed_retryable' THEN coalesce((d.may_retry OR d.reason_code = 'waiting') AND NOT d.evidence_replaced, true)
                  AND now() BETWEEN coalesce(o.retry_not_before, '-infinity') AND coalesce(o.retry_not_after, 'infinity')
             ELSE false END AS may_retry,
        o.retry_not_before AS not_before,
@@ -293,7 +295,7 @@ SELECT o.idempotency_key, o.status,
        d.provable_at
   FROM {{.journal}}.agent_operations o
   LEFT JOIN {{.reconciler}}.operation_decisions d
-    ON d.idempotency_key = o.idempotency_key AND d.status = o.status AND d.attempt_count = o.attempt_count;
+    ON d.idempotency_key = o.idempotency_key AND d.status = o.status AND d.attempt_count = coalesce(o.attempt_count, 0);
 CREATE INDEX record_versions_conflict ON {{.reconciler}}.record_versions (source) WHERE replaced_reason = 'conflict';
 CREATE INDEX operation_decisions_open ON {{.reconciler}}.operation_decisions (provable_at) WHERE NOT settled;
 CREATE INDEX statements_incomplete ON {{.reconciler}}.statements (source) WHERE superseded_by IS NULL AND NOT complete;
