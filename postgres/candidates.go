@@ -142,7 +142,7 @@ func (b *batch) probes() probeSet {
 				continue
 			}
 			for _, form := range folder.Ours(op.Reference()) {
-				p.lookups = append(p.lookups, b.h.sum(hashFolded, foldName(source, b.scope.Folds[source]), form))
+				p.lookups = append(p.lookups, b.h.sum(hashFolded, source, form))
 			}
 		}
 	}
@@ -255,7 +255,7 @@ func (b *batch) rivals(ctx context.Context, records []found) ([]journal.Operatio
 		source := records[i].Source
 		if _, declared := b.folders[source]; declared {
 			for _, form := range rec.FoldedReferences {
-				folded = append(folded, b.h.sum(hashFolded, foldName(source, b.scope.Folds[source]), form))
+				folded = append(folded, b.h.sum(hashFolded, source, form))
 			}
 		}
 	}

@@ -147,11 +147,12 @@ func (l *loading) encodeRow(b []byte, r *row) []byte {
 	b = appendTexts(b, rec.FoldedReferences)
 	for _, s := range [...]string{
 		rec.Currency, string(rec.Direction), string(rec.Kind), string(rec.Status), rec.ProviderStatus,
-		rec.BatchID, rec.RelatedID, r.owner,
+		rec.BatchID, rec.RelatedID,
 	} {
 		b = appendText(b, s)
 	}
-	return b
+	// Who owns a record is found out when its operations are looked at.
+	return appendNull(b)
 }
 
 func appendNull(b []byte) []byte { return append(b, 0xff, 0xff, 0xff, 0xff) }
@@ -216,7 +217,7 @@ func (l *loading) putLookups(ctx context.Context, rows []*row) error {
 			add(r, l.h.sum(hashEchoedKey, l.doc.Provider, r.rec.IdempotencyKey))
 		}
 		for _, f := range r.rec.FoldedReferences {
-			add(r, l.h.sum(hashFolded, foldName(l.doc.Source, l.doc.Fold), f))
+			add(r, l.h.sum(hashFolded, l.doc.Source, f))
 		}
 	}
 	if len(hashes) == 0 {
@@ -232,8 +233,9 @@ func (l *loading) putLookups(ctx context.Context, rows []*row) error {
 	return nil
 }
 
-// foldName names a folding: the same rule in two sources is still two, for a
-// reference is only folded where its source says so.
+// foldName names a folding rule. It is no part of a folded form's hash: a form
+// that was stored under another rule of the source is found all the same, and
+// is compared in full anyway.
 func foldName(source string, f *sources.Fold) string {
 	if f == nil {
 		return source

@@ -21,7 +21,7 @@ func (s *Store) Prepare(ctx context.Context, scope reconcile.Scope) error {
 	if len(scope.Folds) == 0 {
 		return nil
 	}
-	p := preparing{s: s, fresh: map[string]*sources.Folder{}, known: map[string]*sources.Folder{}, scope: scope}
+	p := preparing{s: s, fresh: map[string]*sources.Folder{}, known: map[string]*sources.Folder{}}
 	for source, fold := range scope.Folds {
 		folder, err := sources.NewFolder(fold)
 		if err != nil {
@@ -50,7 +50,6 @@ func (s *Store) Prepare(ctx context.Context, scope reconcile.Scope) error {
 
 type preparing struct {
 	s            *Store
-	scope        reconcile.Scope
 	fresh, known map[string]*sources.Folder
 	h            hasher
 }
@@ -98,7 +97,7 @@ func (p *preparing) put(ctx context.Context, ops []journal.Operation, folders ma
 	for _, op := range ops {
 		for source, folder := range folders {
 			for _, form := range folder.Ours(op.Reference()) {
-				hashes = append(hashes, p.h.sum(hashFolded, foldName(source, p.scope.Folds[source]), form))
+				hashes = append(hashes, p.h.sum(hashFolded, source, form))
 				keys = append(keys, op.IdempotencyKey)
 			}
 		}
