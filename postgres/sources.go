@@ -2,7 +2,10 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
+
+	"github.com/jackc/pgx/v5"
 
 	"reconciler/matcher"
 	"reconciler/reconcile"
@@ -12,7 +15,21 @@ import (
 // PutSource makes the source known and brings its rules up to date. A changed
 // rule changes what is covered, so it raises the generation.
 func (s *Store) PutSource(ctx context.Context, src matcher.SourceRule) error {
-	_, err := s.db.Exec(ctx, s.sql(`
+	// Records are found by their provider: under another one they would be
+	// there and not be seen.
+	var provider string
+	err := s.db.QueryRow(ctx, s.sql(`
+		SELECT src.provider FROM {r}.sources src
+		 WHERE src.source = $1 AND src.provider <> $2 AND EXISTS (SELECT 1 FROM {r}.statements st WHERE st.source = src.source)`),
+		src.Name, src.Provider).Scan(&provider)
+	switch {
+	case err == nil:
+		return fmt.Errorf("source %s: its statements are of provider %s, and can't become those of %s: give it its provider back, or configure the new one as a source of another name",
+			src.Name, provider, src.Provider)
+	case !errors.Is(err, pgx.ErrNoRows):
+		return fmt.Errorf("register source %s: %w", src.Name, err)
+	}
+	_, err = s.db.Exec(ctx, s.sql(`
 		INSERT INTO {r}.sources AS s (source, provider, accounts, dated_by, settlement_lag, retention)
 		VALUES ($1, $2, $3, $4, make_interval(secs => $5), CASE WHEN $6 > 0 THEN make_interval(secs => $6) END)
 		ON CONFLICT (source) DO UPDATE
