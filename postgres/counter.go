@@ -16,6 +16,25 @@ import (
 // counterLimit is how many records that speak against an absence are named.
 const counterLimit = 5
 
+// binds holds where the provider and account of operation o, as far as it
+// names them, are those of record r.
+const binds = `
+	coalesce(nullif(o.account, ''), r.account) = r.account
+	AND (coalesce(o.provider, '') = '' OR o.provider = (SELECT src.provider FROM {r}.sources src WHERE src.source = r.source))`
+
+// unclaimed holds for a record r that no operation of the journal names. Each
+// name is asked for by itself, so that each has its index.
+const unclaimed = `
+	AND NOT EXISTS (SELECT 1 FROM {j}.agent_operations o WHERE o.business_reference = r.business_reference AND ` + binds + `)
+	AND NOT EXISTS (SELECT 1 FROM {j}.agent_operations o
+	                 WHERE o.idempotency_key = r.business_reference AND coalesce(o.business_reference, '') = '' AND ` + binds + `)
+	AND NOT EXISTS (SELECT 1 FROM {j}.agent_operations o WHERE o.idempotency_key = r.idempotency_key AND ` + binds + `)
+	AND NOT EXISTS (SELECT 1 FROM {j}.agent_operations o WHERE o.provider_operation_id = r.provider_operation_id AND ` + binds + `)
+	AND NOT EXISTS (
+	    SELECT 1 FROM {r}.record_lookups rl JOIN {r}.operation_lookups ol USING (hash)
+	      JOIN {j}.agent_operations o ON o.idempotency_key = ol.idempotency_key
+	     WHERE rl.id_hash = r.id_hash AND rl.key_hash = r.key_hash AND ` + binds + `)`
+
 // readCounterEvidence looks, for operations that an absence could move by
 // itself, for records in their window that nobody owns: of the same amount, or
 // without a usable reference. Either could be the effect under a lost name.
@@ -23,6 +42,7 @@ func (b *batch) readCounterEvidence(ctx context.Context) error {
 	var (
 		n          []int
 		from, to   []time.Time
+		booked     []time.Time
 		amounts    []*int64
 		currencies []string
 		accounts   []*string
@@ -40,6 +60,7 @@ func (b *batch) readCounterEvidence(ctx context.Context) error {
 			}
 			w := matcher.EvidenceWindow(b.subjects[i].Facts, rule, policy, b.scope.Now)
 			n, from, to, names = append(n, i), append(from, w.From), append(to, w.To), append(names, rule.Name)
+			booked = append(booked, bookedBy(w, rule))
 			accounts, currencies = append(accounts, null(op.Account)), append(currencies, op.Currency)
 			var amount *int64
 			if op.HasAmount {
@@ -51,7 +72,15 @@ func (b *batch) readCounterEvidence(ctx context.Context) error {
 	if len(n) == 0 {
 		return nil
 	}
-	return b.unowned(ctx, [...]any{n, from, to, amounts, currencies, accounts, names}, from, to)
+	return b.unowned(ctx, [...]any{n, from, to, amounts, currencies, accounts, names, booked}, from, booked)
+}
+
+// bookedBy is the end of the time in which an effect of the window is booked.
+func bookedBy(w sources.Period, rule matcher.SourceRule) time.Time {
+	if rule.DatedBy == sources.ByBooking {
+		return w.To
+	}
+	return w.To.Add(rule.SettlementLag)
 }
 
 // shown reports that the provider has shown an effect, or something like one,
@@ -77,34 +106,33 @@ func (b *batch) refused(i int) bool {
 // range index skip what can't be in any of them; records under a reference
 // that some operation bears are not unowned, whether or not this run has come
 // to that operation yet.
-func (b *batch) unowned(ctx context.Context, probe [7]any, from, to []time.Time) error {
-	first, last := from[0], to[0]
+func (b *batch) unowned(ctx context.Context, probe [8]any, from, until []time.Time) error {
+	first, last := from[0], until[0]
 	for i := range from {
 		if from[i].Before(first) {
 			first = from[i]
 		}
-		if to[i].After(last) {
-			last = to[i]
+		if until[i].After(last) {
+			last = until[i]
 		}
 	}
+	// Booking follows the effect, and is often only a day, whose longest has 25 hours.
 	rows, err := b.tx.Query(ctx, b.s.sql(`
 		SELECT p.n, r.source, r.record_key, r.business_reference IS NULL AND r.folded_references IS NULL AND r.idempotency_key IS NULL,
 		       p.amount IS NOT NULL AND r.amount_minor = p.amount AND r.currency = p.currency, r.kind, r.direction
 		  FROM {r}.records r
-		  JOIN unnest($1::int[], $2::timestamptz[], $3::timestamptz[], $4::bigint[], $5::text[], $6::text[], $7::text[])
-		    AS p(n, since, until, amount, currency, account, source)
+		  JOIN unnest($1::int[], $2::timestamptz[], $3::timestamptz[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::timestamptz[])
+		    AS p(n, since, until, amount, currency, account, source, booked)
 		    ON r.source = p.source AND (p.account IS NULL OR r.account = p.account)
-		   AND (r.occurred_at IS NULL
-		        OR coalesce(r.occurred_to, r.occurred_at + interval '1 microsecond') > p.since AND r.occurred_at < p.until)
+		   AND CASE WHEN r.occurred_at IS NOT NULL
+		            THEN coalesce(r.occurred_to, r.occurred_at + interval '1 microsecond') > p.since AND r.occurred_at < p.until
+		            WHEN r.booked_at IS NOT NULL THEN r.booked_at + interval '25 hours' > p.since AND r.booked_at < p.booked
+		            ELSE true END
 		 WHERE r.owner_key IS NULL AND r.status <> 'failed'
-		   AND (r.occurred_at IS NULL OR r.occurred_at < $9 AND r.occurred_at >= $8::timestamptz - interval '25 hours')
+		   AND (r.occurred_at IS NULL OR r.occurred_at < $10 AND r.occurred_at >= $9::timestamptz - interval '25 hours')
 		   AND (r.business_reference IS NULL AND r.folded_references IS NULL AND r.idempotency_key IS NULL
 		        OR r.amount_minor = p.amount AND r.currency = p.currency)
-		   AND NOT EXISTS (SELECT 1 FROM {j}.agent_operations o WHERE o.business_reference = r.business_reference)
-		   AND NOT EXISTS (SELECT 1 FROM {j}.agent_operations o WHERE o.idempotency_key IN (r.business_reference, r.idempotency_key))
-		   AND NOT EXISTS (SELECT 1 FROM {j}.agent_operations o WHERE o.provider_operation_id = r.provider_operation_id)
-		   AND NOT EXISTS (SELECT 1 FROM {r}.record_lookups rl JOIN {r}.operation_lookups ol USING (hash)
-		                    WHERE rl.id_hash = r.id_hash AND rl.key_hash = r.key_hash)
+		   `+unclaimed+`
 		 ORDER BY p.n, r.source, r.record_key`),
 		append(probe[:], first, last)...)
 	if err != nil {

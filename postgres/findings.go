@@ -22,12 +22,12 @@ func (s *Store) Unjournaled(ctx context.Context, scope reconcile.Scope, grace ma
 		if !asked {
 			continue
 		}
-		// A record that has found its operation, or is not current any more, is
-		// no candidate.
+		// A record that has found its operation is no candidate. One that is not
+		// current stays: it may become so again.
 		if _, err := s.db.Exec(ctx, s.sql(`
 			DELETE FROM {r}.unjournaled_candidates c
-			 WHERE c.source = $1 AND NOT EXISTS (
-			       SELECT 1 FROM {r}.records r WHERE r.id_hash = c.id_hash AND r.key_hash = c.key_hash AND r.owner_key IS NULL)`), source); err != nil {
+			 WHERE c.source = $1 AND EXISTS (
+			       SELECT 1 FROM {r}.records r WHERE r.id_hash = c.id_hash AND r.key_hash = c.key_hash AND r.owner_key IS NOT NULL)`), source); err != nil {
 			return nil, fmt.Errorf("look for effects without operation: %w", err)
 		}
 		rows, err := s.db.Query(ctx, s.sql(`
@@ -38,11 +38,7 @@ func (s *Store) Unjournaled(ctx context.Context, scope reconcile.Scope, grace ma
 			  JOIN {r}.statements st ON st.statement_id = r.statement_id
 			 WHERE c.source = $1 AND r.status = 'succeeded' AND coalesce(r.kind, '') NOT IN ('fee', 'payout')
 			   AND coalesce(r.occurred_at, c.first_seen_at) < $2
-			   AND NOT EXISTS (SELECT 1 FROM {j}.agent_operations o WHERE o.business_reference = r.business_reference)
-			   AND NOT EXISTS (SELECT 1 FROM {j}.agent_operations o WHERE o.idempotency_key IN (r.business_reference, r.idempotency_key))
-			   AND NOT EXISTS (SELECT 1 FROM {j}.agent_operations o WHERE o.provider_operation_id = r.provider_operation_id)
-			   AND NOT EXISTS (SELECT 1 FROM {r}.record_lookups rl JOIN {r}.operation_lookups ol USING (hash)
-			                    WHERE rl.id_hash = r.id_hash AND rl.key_hash = r.key_hash)
+			   `+unclaimed+`
 			 ORDER BY r.record_key`), source, now.Add(-wait))
 		if err != nil {
 			return nil, fmt.Errorf("look for effects without operation: %w", err)
