@@ -44,12 +44,13 @@ type applyItem struct {
 // exceptions and conclusions, in one transaction.
 func (s *Store) Apply(ctx context.Context, run reconcile.Run, b reconcile.Batch, verdicts []reconcile.Verdict) (reconcile.Applied, error) {
 	a := &applying{s: s, run: run, batch: b}
-	err := s.inTx(ctx, func(tx pgx.Tx) error {
+	err := s.inRepeatedTx(ctx, func(tx pgx.Tx) error {
 		a.tx, a.out, a.items = tx, reconcile.Applied{}, nil
 		for _, step := range []func(context.Context) error{
 			a.lockEvidence,
 			func(ctx context.Context) error { return a.gather(ctx, verdicts) },
 			a.move,
+			a.compare,
 			a.putOwners,
 			a.putDecisions,
 			a.putProofs,
@@ -111,7 +112,7 @@ func (a *applying) gather(ctx context.Context, verdicts []reconcile.Verdict) err
 		it := applyItem{state: state, facts: &subject.Facts, decision: v.Decision}
 		ev := evidenceOf(subject.Facts, v.Decision)
 		if v.Decision.Absence {
-			it.statements = a.carriers(v.Decision)
+			it.statements = carriers(state.coverage, v.Decision)
 			ev.Statements = it.statements
 			if err := a.s.recount(ctx, a.tx, it.statements); err != nil {
 				return err
@@ -127,13 +128,7 @@ func (a *applying) gather(ctx context.Context, verdicts []reconcile.Verdict) err
 }
 
 // carriers are the statements whose coverage meets the window of a decision.
-func (a *applying) carriers(d matcher.Decision) []int64 {
-	a.s.mu.Lock()
-	c := a.s.coverage
-	a.s.mu.Unlock()
-	if c == nil {
-		return nil
-	}
+func carriers(c *coverageCache, d matcher.Decision) []int64 {
 	var ids []int64
 	for _, st := range c.statements {
 		relied := slices.ContainsFunc(d.Proof, func(p matcher.SourceCoverage) bool {
@@ -252,12 +247,61 @@ func (a *applying) move(ctx context.Context) error {
 	return nil
 }
 
-// putOwners puts the owners of records right, where they have changed.
+// compare drops the verdicts without a move whose operation somebody else has
+// changed since it was read: they speak of what is no more.
+func (a *applying) compare(ctx context.Context) error {
+	var (
+		keys, status    []string
+		attempts        []int64
+		leases, updates []pgtype.Timestamptz
+	)
+	for i := range a.items {
+		it := &a.items[i]
+		if it.decision.Transition != nil {
+			continue
+		}
+		op := it.state.op
+		keys, status, attempts = append(keys, op.IdempotencyKey), append(status, string(op.Status)), append(attempts, int64(op.AttemptCount))
+		leases, updates = append(leases, it.state.leaseUntil), append(updates, it.state.updatedAt)
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	rows, err := a.tx.Query(ctx, a.s.sql(`
+		SELECT w.idempotency_key
+		  FROM unnest($1::text[], $2::text[], $3::bigint[], $4::timestamptz[], $5::timestamptz[])
+		    AS w(idempotency_key, status, attempt_count, lease_until, updated_at)
+		  LEFT JOIN {j}.agent_operations o USING (idempotency_key)
+		 WHERE o.status IS DISTINCT FROM w.status OR coalesce(o.attempt_count, 0) <> w.attempt_count
+		    OR o.lease_until IS DISTINCT FROM w.lease_until OR o.updated_at IS DISTINCT FROM w.updated_at`), keys, status, attempts, leases, updates)
+	if err != nil {
+		return fmt.Errorf("compare operations: %w", err)
+	}
+	changed, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return fmt.Errorf("compare operations: %w", err)
+	}
+	slices.Sort(changed)
+	for i := range a.items {
+		it := &a.items[i]
+		if _, found := slices.BinarySearch(changed, it.state.op.IdempotencyKey); found {
+			it.lost = true
+		}
+	}
+	a.out.Lost = append(a.out.Lost, changed...)
+	return nil
+}
+
+// putOwners puts the owners of records right, where they have changed. Who
+// owned one before is looked at again: what it was decided on is not its own.
 func (a *applying) putOwners(ctx context.Context) error {
 	var ids, keys []int64
 	var owners []*string
 	for i := range a.items {
 		it := &a.items[i]
+		if it.lost {
+			continue
+		}
 		for _, h := range it.state.owned {
 			ids, keys, owners = append(ids, h.id), append(keys, h.key), append(owners, &it.state.op.IdempotencyKey)
 		}
@@ -269,9 +313,17 @@ func (a *applying) putOwners(ctx context.Context) error {
 		return nil
 	}
 	_, err := a.tx.Exec(ctx, a.s.sql(`
-		UPDATE {r}.records r SET owner_key = k.owner_key
-		  FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS k(id_hash, key_hash, owner_key)
-		 WHERE r.id_hash = k.id_hash AND r.key_hash = k.key_hash AND r.owner_key IS DISTINCT FROM k.owner_key`), ids, keys, owners)
+		WITH k AS (
+			SELECT k.*, r.owner_key AS former
+			  FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS k(id_hash, key_hash, owner_key)
+			  JOIN {r}.records r USING (id_hash, key_hash)
+			 WHERE r.owner_key IS DISTINCT FROM k.owner_key
+			 ORDER BY k.id_hash, k.key_hash FOR UPDATE OF r),
+		put AS (
+			UPDATE {r}.records r SET owner_key = k.owner_key FROM k
+			 WHERE r.id_hash = k.id_hash AND r.key_hash = k.key_hash)
+		INSERT INTO {j}.agent_operation_changes (idempotency_key)
+		SELECT DISTINCT former FROM k WHERE former IS NOT NULL`), ids, keys, owners)
 	if err != nil {
 		return fmt.Errorf("note who owns records: %w", err)
 	}

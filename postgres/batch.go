@@ -3,7 +3,9 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,6 +26,8 @@ type subjectState struct {
 	// leaseUntil and updatedAt exactly as read, infinity included.
 	leaseUntil, updatedAt pgtype.Timestamptz
 	prior                 *priorDecision
+	// coverage that the facts rest on.
+	coverage *coverageCache
 	// owned and disowned are records whose owner is to be put right.
 	owned, disowned []recordHash
 }
@@ -99,6 +103,7 @@ func (b *batch) read(ctx context.Context, keys []string) error {
 		func(ctx context.Context) error { return b.readChanges(ctx, keys) },
 		func(ctx context.Context) error { return b.readDecisions(ctx, keys) },
 		func(ctx context.Context) error { return b.readHuman(ctx, keys) },
+		b.chooseSources,
 		b.readCoverage,
 		b.readCandidates,
 		b.readCounterEvidence,
@@ -156,6 +161,23 @@ func (b *batch) readSources(ctx context.Context) error {
 	return nil
 }
 
+// chooseSources leaves of the generations those of the sources that can speak
+// about the batch: the job's, and all of the providers that are asked. What
+// another provider delivers meanwhile is nothing to it.
+func (b *batch) chooseSources(context.Context) error {
+	asked := map[string]bool{}
+	for _, rule := range b.scope.Sources {
+		asked[rule.Provider] = true
+	}
+	for _, st := range b.states {
+		for _, provider := range b.providersOf(st.op) {
+			asked[provider] = true
+		}
+	}
+	maps.DeleteFunc(b.generations, func(source string, _ int64) bool { return !asked[b.providerOf[source]] })
+	return nil
+}
+
 // operationColumns are read by scanOperation, in this order.
 const operationColumns = `o.idempotency_key, o.action_type, o.workflow_id, o.payload_hash, o.status, o.attempt_count,
 	o.provider_operation_id, o.last_error_code, o.lease_until, o.created_at, o.updated_at, o.step, o.run_id, o.provider,
@@ -194,7 +216,7 @@ func scanOperation(row pgx.Row) (*subjectState, error) {
 		op.AttemptCount = int(*attempts)
 	}
 	op.ProviderOperationID, op.LastErrorCode, op.Step, op.RunID = text(providerID), text(errorCode), text(step), text(run)
-	op.Provider, op.Account, op.BusinessReference, op.Currency = text(provider), text(account), text(reference), text(currency)
+	op.Provider, op.Account, op.BusinessReference, op.Currency = text(provider), text(account), text(reference), strings.TrimRight(text(currency), " ")
 	if amount != nil {
 		op.AmountMinor, op.HasAmount = *amount, true
 	}
@@ -337,6 +359,7 @@ func (b *batch) readCoverage(ctx context.Context) error {
 	}
 	for i := range b.subjects {
 		f := &b.subjects[i].Facts
+		b.states[i].coverage = c
 		for _, sc := range c.coverage {
 			if slices.ContainsFunc(f.Sources, func(r matcher.SourceRule) bool { return r.Name == sc.Source }) {
 				f.Coverage = append(f.Coverage, sc)

@@ -82,11 +82,17 @@ func (it *applyItem) unchanged() bool {
 	if p == nil || it.decision.Transition != nil {
 		return false
 	}
-	stands := p.status == it.status() && p.attempt == int64(it.state.op.AttemptCount) && !p.replaced
+	stands := p.status == it.status() && p.attempt == int64(it.state.op.AttemptCount) && p.replaced == it.replaced()
 	if stands && it.decision.Reason == matcher.Settled {
 		return p.settled == it.settled()
 	}
 	return stands && p.digest == it.digest()
+}
+
+// replaced reports that the verdict leaves a status standing that what it
+// rested on no longer carries.
+func (it *applyItem) replaced() bool {
+	return it.decision.Reason == matcher.EvidenceChanged && it.decision.Transition == nil
 }
 
 func (r *decisionRows) add(it *applyItem, at time.Time) {
@@ -96,7 +102,7 @@ func (r *decisionRows) add(it *applyItem, at time.Time) {
 	r.outcomes, r.mayRetry = append(r.outcomes, string(d.Outcome)), append(r.mayRetry, d.MayRetry)
 	r.provableAt, r.settled = append(r.provableAt, nullTime(d.ProvableAt)), append(r.settled, it.settled())
 	r.evidences, r.digests = append(r.evidences, string(it.evidence)), append(r.digests, it.digest())
-	r.replaced = append(r.replaced, d.Reason == matcher.EvidenceChanged && d.Transition == nil)
+	r.replaced = append(r.replaced, it.replaced())
 	t := d.Transition
 	if t == nil {
 		r.notBefore, r.notAfter = append(r.notBefore, nullTime(op.RetryNotBefore)), append(r.notAfter, nullTime(op.RetryNotAfter))

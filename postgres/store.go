@@ -65,6 +65,30 @@ func (s *Store) inTx(ctx context.Context, f func(tx pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, s.db, f)
 }
 
+// conflictTries is how often a transaction is tried that others stand in the
+// way of.
+const conflictTries = 4
+
+// inRepeatedTx runs f as inTx does, and again where the database ended the
+// transaction in favour of another (a deadlock): f must begin anew each time.
+func (s *Store) inRepeatedTx(ctx context.Context, f func(tx pgx.Tx) error) error {
+	for try := 1; ; try++ {
+		err := s.inTx(ctx, f)
+		var pgErr *pgconn.PgError
+		ended := errors.As(err, &pgErr) && (pgErr.Code == pgDeadlock || pgErr.Code == pgSerialization)
+		if !ended || s.rehearsal || try == conflictTries {
+			return err
+		}
+		s.log.Info("another transaction stood in the way, trying again", "error", err)
+	}
+}
+
+// The codes of PostgreSQL for a transaction that gave way to another.
+const (
+	pgDeadlock      = "40P01"
+	pgSerialization = "40001"
+)
+
 // Rehearse runs f on a store in which nothing outlives f: everything that f
 // does is rolled back at its end.
 func (s *Store) Rehearse(ctx context.Context, f func(*Store) error) error {
