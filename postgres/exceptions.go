@@ -68,6 +68,8 @@ func (a *applying) putExceptions(ctx context.Context) error {
 type closing struct {
 	keys           []string
 	kinds, sources []string
+	// job whose runs alone can say that a gap is no longer in the way.
+	job string
 }
 
 // syncExceptions brings the stored cases to what a run wants, and closes those
@@ -201,8 +203,10 @@ func (s *Store) closeExceptions(ctx context.Context, tx pgx.Tx, run reconcile.Ru
 	rows, err := tx.Query(ctx, s.sql(`
 		UPDATE {r}.exceptions SET state = 'auto_resolved', last_seen_at = $4, last_run_id = $5
 		 WHERE state IN `+waitingStates+` AND NOT exception_id = ANY($1)
-		   AND (idempotency_key = ANY($2) OR idempotency_key IS NULL AND kind = ANY($3) AND source = ANY($6))
-		RETURNING exception_id`), keep, c.keys, c.kinds, at, run.ID, c.sources)
+		   AND (idempotency_key = ANY($2) OR idempotency_key IS NULL AND kind = ANY($3) AND source = ANY($6)
+		        AND (kind <> 'coverage_gap' OR EXISTS (
+		             SELECT 1 FROM {r}.runs WHERE runs.run_id = exceptions.last_run_id AND runs.job = $7)))
+		RETURNING exception_id`), keep, c.keys, c.kinds, at, run.ID, c.sources, c.job)
 	if err != nil {
 		return nil, fmt.Errorf("close exceptions: %w", err)
 	}
@@ -264,7 +268,7 @@ func (s *Store) SyncFindings(ctx context.Context, run reconcile.Run, scope recon
 			return fmt.Errorf("read the database's clock: %w", err)
 		}
 		var err error
-		out, err = s.syncExceptions(ctx, tx, run, at, want, closing{kinds: kinds, sources: scope.JobSources})
+		out, err = s.syncExceptions(ctx, tx, run, at, want, closing{kinds: kinds, sources: scope.JobSources, job: run.Job})
 		return err
 	})
 	if err != nil {
