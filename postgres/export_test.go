@@ -10,7 +10,7 @@ import (
 // SetLoadBatch makes loads work in batches of n rows.
 func (s *Store) SetLoadBatch(n int) { s.loadBatch = n }
 
-// SetLockTTL makes locks live for d, renewed three times as often.
+// SetLockTTL makes locks live for d.
 func (s *Store) SetLockTTL(d time.Duration) { s.lockTTL = d }
 
 // Covered is the covered time as the decisions see it.

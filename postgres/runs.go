@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"reconciler/reconcile"
 	"reconciler/reports"
@@ -40,9 +41,11 @@ func (s *Store) Finish(ctx context.Context, run reconcile.Run, summary reports.S
 	return nil
 }
 
-// defaultLockTTL is how long a lock outlives a holder that can't be asked; it
-// is renewed three times as often.
+// defaultLockTTL is how long a lock outlives a holder that can't be asked.
 const defaultLockTTL = 30 * time.Second
+
+// renewals is how often within its life a lock is renewed.
+const renewals = 6
 
 // Lock takes the job's lock or returns a *reconcile.LockedError. A holder that
 // is known to be dead is replaced at once, any other once its lock expires.
@@ -101,36 +104,15 @@ func (s *Store) holder(ctx context.Context, job string) (*reconcile.LockedError,
 	return other, token, nil
 }
 
-// keep renews the lock until it is released, and says when it is lost.
+// keep renews the lock until it is released, and says when it is lost: when
+// somebody else has it, or when it can't be renewed before it expires.
 func (s *Store) keep(ctx context.Context, job, token string) (<-chan struct{}, func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	lost := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		tick := time.NewTicker(s.lockTTL / 3)
-		defer tick.Stop()
-		failed := 0
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			tag, err := s.db.Exec(ctx, s.sql(`
-				UPDATE {r}.job_locks SET expires_at = clock_timestamp() + $3 * interval '1 second' WHERE job = $1 AND token = $2`),
-				job, token, s.lockTTL.Seconds())
-			switch {
-			case err != nil && ctx.Err() == nil:
-				if failed++; failed < 2 {
-					continue
-				}
-				close(lost)
-				return
-			case err == nil && tag.RowsAffected() == 0:
-				close(lost)
-				return
-			}
-			failed = 0
+		if !s.renew(ctx, job, token) {
+			close(lost)
 		}
 	})
 	return lost, func() {
@@ -142,4 +124,73 @@ func (s *Store) keep(ctx context.Context, job, token string) (<-chan struct{}, f
 			s.log.Warn("release the job's lock; it frees itself", "job", job, "error", err)
 		}
 	}
+}
+
+// renew keeps the lock alive until ctx ends; false means that it is lost. It
+// uses a connection of its own: a long load may hold the last of the pool.
+func (s *Store) renew(ctx context.Context, job, token string) bool {
+	tick := time.NewTicker(s.lockTTL / renewals)
+	defer tick.Stop()
+	var own renewer
+	defer own.close()
+	// The database's clock began before ours, by at most one attempt's length.
+	life := s.lockTTL - s.lockTTL/renewals
+	expires := time.NewTimer(life)
+	defer expires.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return true
+		case <-expires.C:
+			return false
+		case <-tick.C:
+		}
+		began, stop := context.WithTimeout(ctx, s.lockTTL/renewals)
+		held, err := own.renew(began, s, job, token)
+		stop()
+		switch {
+		case ctx.Err() != nil:
+			return true
+		case err != nil:
+			s.log.Warn("renew the job's lock; trying again", "job", job, "error", err)
+			own.close()
+		case !held:
+			return false
+		default:
+			expires.Reset(life)
+		}
+	}
+}
+
+// renewer is the connection over which a lock is renewed, opened when it is
+// first needed; a short run needs none.
+type renewer struct{ conn *pgx.Conn }
+
+func (r *renewer) renew(ctx context.Context, s *Store, job, token string) (held bool, err error) {
+	db := s.db
+	if pool, ok := s.db.(*pgxpool.Pool); ok {
+		if r.conn == nil {
+			if r.conn, err = pgx.ConnectConfig(ctx, pool.Config().ConnConfig.Copy()); err != nil {
+				return false, fmt.Errorf("connect to renew the lock: %w", err)
+			}
+		}
+		db = r.conn
+	}
+	tag, err := db.Exec(ctx, s.sql(`
+		UPDATE {r}.job_locks SET expires_at = clock_timestamp() + $3 * interval '1 second' WHERE job = $1 AND token = $2`),
+		job, token, s.lockTTL.Seconds())
+	if err != nil {
+		return false, fmt.Errorf("renew the lock of %s: %w", job, err)
+	}
+	return tag.RowsAffected() == 1, nil
+}
+
+func (r *renewer) close() {
+	if r.conn == nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	_ = r.conn.Close(ctx) // nothing is left to be done on it
+	r.conn = nil
 }
