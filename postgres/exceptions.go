@@ -200,9 +200,10 @@ func (s *Store) closeExceptions(ctx context.Context, tx pgx.Tx, run reconcile.Ru
 	if len(c.keys) == 0 && len(c.kinds) == 0 {
 		return nil, nil
 	}
+	// Nothing to keep arrives as NULL, of which nothing is false.
 	rows, err := tx.Query(ctx, s.sql(`
 		UPDATE {r}.exceptions SET state = 'auto_resolved', last_seen_at = $4, last_run_id = $5
-		 WHERE state IN `+waitingStates+` AND NOT exception_id = ANY($1)
+		 WHERE state IN `+waitingStates+` AND NOT exception_id = ANY(coalesce($1::text[], '{}'))
 		   AND (idempotency_key = ANY($2) OR idempotency_key IS NULL AND kind = ANY($3) AND source = ANY($6)
 		        AND (kind <> 'coverage_gap' OR EXISTS (
 		             SELECT 1 FROM {r}.runs WHERE runs.run_id = exceptions.last_run_id AND runs.job = $7)))
