@@ -51,7 +51,7 @@ func next(s Status) []Status {
 	return nil
 }
 
-// CanBecome reports whether the journal accepts a move from s to to by an
+// CanBecome reports whether the journal accepts a move from s to another by an
 // actor of this kind. Planned and failed_retryable leave without an attempt
 // only on evidence (reconciler) or by a person; failed_final only by an
 // approved human decision.

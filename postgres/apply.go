@@ -228,23 +228,25 @@ func (a *applying) move(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("move operations: %w", err)
 	}
-	won := map[string]bool{}
-	for _, key := range moved {
-		won[key] = true
-	}
+	slices.Sort(moved)
 	for _, key := range keys {
-		it := &a.items[which[key]]
-		if !won[key] {
-			it.lost = true
-			a.out.Lost = append(a.out.Lost, key)
-			continue
-		}
-		t := it.decision.Transition
-		a.out.Transitions = append(a.out.Transitions, reports.Transition{
-			IdempotencyKey: key, From: string(it.state.op.Status), To: string(t.To), ReasonCode: string(t.Reason),
-		})
+		_, won := slices.BinarySearch(moved, key)
+		a.tell(&a.items[which[key]], won)
 	}
 	return nil
+}
+
+// tell notes what became of a move that was asked for.
+func (a *applying) tell(it *applyItem, won bool) {
+	key, t := it.state.op.IdempotencyKey, it.decision.Transition
+	if !won {
+		it.lost = true
+		a.out.Lost = append(a.out.Lost, key)
+		return
+	}
+	a.out.Transitions = append(a.out.Transitions, reports.Transition{
+		IdempotencyKey: key, From: string(it.state.op.Status), To: string(t.To), ReasonCode: string(t.Reason),
+	})
 }
 
 // compare drops the verdicts without a move whose operation somebody else has

@@ -36,9 +36,9 @@ func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	return pool, nil
 }
 
-// IsCurrent reports that the database at url has both schemas as this version
+// UpToDate reports that the database at url has both schemas as this version
 // of the program needs them.
-func IsCurrent(ctx context.Context, url string, s Schemas) (current bool, err error) {
+func UpToDate(ctx context.Context, url string, s Schemas) (current bool, err error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return false, fmt.Errorf("reach the database: %w", err)

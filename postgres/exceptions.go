@@ -58,7 +58,7 @@ func (a *applying) putExceptions(ctx context.Context) error {
 			want = append(want, x)
 		}
 	}
-	opened, err := a.s.syncExceptions(ctx, a.tx, a.run, a.at, want, closing{keys: keys})
+	opened, err := a.cases().sync(ctx, want, closing{keys: keys})
 	a.out.Opened.Add(opened)
 	return err
 }
@@ -72,9 +72,19 @@ type closing struct {
 	job string
 }
 
-// syncExceptions brings the stored cases to what a run wants, and closes those
+// caseBook writes cases in one transaction of a run.
+type caseBook struct {
+	s   *Store
+	tx  pgx.Tx
+	run reconcile.Run
+	at  time.Time
+}
+
+func (a *applying) cases() *caseBook { return &caseBook{s: a.s, tx: a.tx, run: a.run, at: a.at} }
+
+// sync brings the stored cases to what a run wants, and closes those
 // within the given bounds whose cause has gone.
-func (s *Store) syncExceptions(ctx context.Context, tx pgx.Tx, run reconcile.Run, at time.Time, want []openException, c closing) (reconcile.Opened, error) {
+func (b *caseBook) sync(ctx context.Context, want []openException, c closing) (reconcile.Opened, error) {
 	var out reconcile.Opened
 	wanted := map[string]openException{}
 	for _, x := range want {
@@ -83,7 +93,7 @@ func (s *Store) syncExceptions(ctx context.Context, tx pgx.Tx, run reconcile.Run
 		}
 	}
 	ids := slices.Sorted(maps.Keys(wanted))
-	have, err := s.standing(ctx, tx, ids)
+	have, err := b.standing(ctx, ids)
 	if err != nil {
 		return out, err
 	}
@@ -106,10 +116,10 @@ func (s *Store) syncExceptions(ctx context.Context, tx pgx.Tx, run reconcile.Run
 			events = append(events, exceptionEvent{id: id, event: event, evidence: x.evidence})
 		}
 	}
-	if err := s.writeExceptions(ctx, tx, run, at, ids, wanted, have); err != nil {
+	if err := b.write(ctx, ids, wanted, have); err != nil {
 		return out, err
 	}
-	closed, err := s.closeExceptions(ctx, tx, run, at, ids, c)
+	closed, err := b.close(ctx, ids, c)
 	if err != nil {
 		return out, err
 	}
@@ -117,7 +127,7 @@ func (s *Store) syncExceptions(ctx context.Context, tx pgx.Tx, run reconcile.Run
 	for _, id := range closed {
 		events = append(events, exceptionEvent{id: id, event: "auto_resolved"})
 	}
-	return out, s.putExceptionEvents(ctx, tx, run, at, events)
+	return out, b.remember(ctx, events)
 }
 
 func equalAmount(a, b *int64) bool {
@@ -127,12 +137,12 @@ func equalAmount(a, b *int64) bool {
 	return *a == *b
 }
 
-func (s *Store) standing(ctx context.Context, tx pgx.Tx, ids []string) (map[string]standing, error) {
+func (b *caseBook) standing(ctx context.Context, ids []string) (map[string]standing, error) {
 	have := map[string]standing{}
 	if len(ids) == 0 {
 		return have, nil
 	}
-	rows, err := tx.Query(ctx, s.sql(`
+	rows, err := b.tx.Query(ctx, b.s.sql(`
 		SELECT exception_id, state, severity, note, amount_minor, evidence_digest FROM {r}.exceptions
 		 WHERE exception_id = ANY($1) ORDER BY exception_id FOR UPDATE`), ids)
 	if err != nil {
@@ -152,9 +162,9 @@ func (s *Store) standing(ctx context.Context, tx pgx.Tx, ids []string) (map[stri
 	return have, nil
 }
 
-// writeExceptions inserts and updates cases. A person's acknowledgement
+// write inserts and updates cases. A person's acknowledgement
 // outlives the update; what a person resolved stays so on the same evidence.
-func (s *Store) writeExceptions(ctx context.Context, tx pgx.Tx, run reconcile.Run, at time.Time, ids []string, wanted map[string]openException, have map[string]standing) error {
+func (b *caseBook) write(ctx context.Context, ids []string, wanted map[string]openException, have map[string]standing) error {
 	var kinds, severities, states, subjects, notes, evidences, digests, list []string
 	var srcs, keys, recordKeys, actions, currencies []*string
 	var amounts []*int64
@@ -177,7 +187,7 @@ func (s *Store) writeExceptions(ctx context.Context, tx pgx.Tx, run reconcile.Ru
 	if len(list) == 0 {
 		return nil
 	}
-	_, err := tx.Exec(ctx, s.sql(`
+	_, err := b.tx.Exec(ctx, b.s.sql(`
 		INSERT INTO {r}.exceptions AS x (exception_id, kind, severity, state, source, idempotency_key, record_key, subject, action_type,
 		       amount_minor, currency, note, evidence, evidence_digest, first_seen_at, last_seen_at, first_run_id, last_run_id)
 		SELECT w.*, $15, $15, $16, $16
@@ -189,25 +199,25 @@ func (s *Store) writeExceptions(ctx context.Context, tx pgx.Tx, run reconcile.Ru
 		       first_seen_at = CASE WHEN x.state IN `+waitingStates+` THEN x.first_seen_at ELSE excluded.first_seen_at END,
 		       first_run_id = CASE WHEN x.state IN `+waitingStates+` THEN x.first_run_id ELSE excluded.first_run_id END,
 		       last_seen_at = excluded.last_seen_at, last_run_id = excluded.last_run_id`),
-		list, kinds, severities, states, srcs, keys, recordKeys, subjects, actions, amounts, currencies, notes, evidences, digests, at, run.ID)
+		list, kinds, severities, states, srcs, keys, recordKeys, subjects, actions, amounts, currencies, notes, evidences, digests, b.at, b.run.ID)
 	if err != nil {
 		return fmt.Errorf("write exceptions: %w", err)
 	}
 	return nil
 }
 
-func (s *Store) closeExceptions(ctx context.Context, tx pgx.Tx, run reconcile.Run, at time.Time, keep []string, c closing) ([]string, error) {
+func (b *caseBook) close(ctx context.Context, keep []string, c closing) ([]string, error) {
 	if len(c.keys) == 0 && len(c.kinds) == 0 {
 		return nil, nil
 	}
 	// Nothing to keep arrives as NULL, of which nothing is false.
-	rows, err := tx.Query(ctx, s.sql(`
+	rows, err := b.tx.Query(ctx, b.s.sql(`
 		UPDATE {r}.exceptions SET state = 'auto_resolved', last_seen_at = $4, last_run_id = $5
 		 WHERE state IN `+waitingStates+` AND NOT exception_id = ANY(coalesce($1::text[], '{}'))
 		   AND (idempotency_key = ANY($2) OR idempotency_key IS NULL AND kind = ANY($3) AND source = ANY($6)
 		        AND (kind <> 'coverage_gap' OR EXISTS (
 		             SELECT 1 FROM {r}.runs WHERE runs.run_id = exceptions.last_run_id AND runs.job = $7)))
-		RETURNING exception_id`), keep, c.keys, c.kinds, at, run.ID, c.sources, c.job)
+		RETURNING exception_id`), keep, c.keys, c.kinds, b.at, b.run.ID, c.sources, c.job)
 	if err != nil {
 		return nil, fmt.Errorf("close exceptions: %w", err)
 	}
@@ -224,7 +234,7 @@ type exceptionEvent struct {
 	evidence  json.RawMessage
 }
 
-func (s *Store) putExceptionEvents(ctx context.Context, tx pgx.Tx, run reconcile.Run, at time.Time, events []exceptionEvent) error {
+func (b *caseBook) remember(ctx context.Context, events []exceptionEvent) error {
 	if len(events) == 0 {
 		return nil
 	}
@@ -233,10 +243,10 @@ func (s *Store) putExceptionEvents(ctx context.Context, tx pgx.Tx, run reconcile
 	for _, e := range events {
 		ids, kinds, evidences = append(ids, e.id), append(kinds, e.event), append(evidences, null(string(e.evidence)))
 	}
-	_, err := tx.Exec(ctx, s.sql(`
+	_, err := b.tx.Exec(ctx, b.s.sql(`
 		INSERT INTO {r}.exception_events (exception_id, event, evidence, actor, run_id, at)
 		SELECT w.*, $4, $5, $6 FROM unnest($1::text[], $2::text[], $3::jsonb[]) AS w`),
-		ids, kinds, evidences, "reconciler/"+run.Job, run.ID, at)
+		ids, kinds, evidences, "reconciler/"+b.run.Job, b.run.ID, b.at)
 	if err != nil {
 		return fmt.Errorf("write the history of exceptions: %w", err)
 	}
@@ -269,7 +279,7 @@ func (s *Store) SyncFindings(ctx context.Context, run reconcile.Run, scope recon
 			return fmt.Errorf("read the database's clock: %w", err)
 		}
 		var err error
-		out, err = s.syncExceptions(ctx, tx, run, at, want, closing{kinds: kinds, sources: scope.JobSources, job: run.Job})
+		out, err = (&caseBook{s: s, tx: tx, run: run, at: at}).sync(ctx, want, closing{kinds: kinds, sources: scope.JobSources, job: run.Job})
 		return err
 	})
 	if err != nil {

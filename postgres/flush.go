@@ -66,7 +66,7 @@ func (l *loading) flush(ctx context.Context) error {
 	if err := l.findRepeats(ctx, known); err != nil {
 		return err
 	}
-	piles := map[fate][]int{}
+	piles := make(map[fate][]int)
 	for i := range l.rows {
 		f := fateNew
 		if k, ok := known[i]; ok {

@@ -112,7 +112,7 @@ func (l *loading) begin(ctx context.Context) error {
 	if err := l.lockSource(ctx); err != nil {
 		return err
 	}
-	reg, err := l.s.known(ctx, l.tx, d.StatementID)
+	reg, err := l.s.registered(ctx, l.tx, d.StatementID)
 	if err != nil {
 		return fmt.Errorf("look up statement %s: %w", d.Name, err)
 	}
@@ -427,7 +427,7 @@ func (s *Store) Quarantine(ctx context.Context, d reconcile.Document, rejects []
 		if err := l.lockSource(ctx); err != nil {
 			return err
 		}
-		known, err := s.known(ctx, tx, d.StatementID)
+		known, err := s.registered(ctx, tx, d.StatementID)
 		if err != nil {
 			return err
 		}

@@ -60,14 +60,14 @@ func account(accounts []string) string {
 // Known finds a statement that was registered from the same bytes under the
 // same mapping for the same period; nil if there is none.
 func (s *Store) Known(ctx context.Context, id reconcile.StatementID) (*reconcile.Registered, error) {
-	reg, err := s.known(ctx, s.db, id)
+	reg, err := s.registered(ctx, s.db, id)
 	if err != nil {
 		return nil, fmt.Errorf("look up statement %s of %s: %w", id.SHA256, id.Source, err)
 	}
 	return reg, nil
 }
 
-func (s *Store) known(ctx context.Context, db rowQuerier, id reconcile.StatementID) (*reconcile.Registered, error) {
+func (s *Store) registered(ctx context.Context, db rowQuerier, id reconcile.StatementID) (*reconcile.Registered, error) {
 	lo, hi := bounds(id.Period)
 	row := db.QueryRow(ctx, s.sql(`
 		SELECT statement_id, state, complete, reason, reject_count

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"reconciler/sources"
@@ -152,7 +151,10 @@ func load(ctx context.Context, store Statements, archive Archive, req IngestRequ
 	}
 	defer body.Close() //nolint:errcheck // only read from
 	collected := &rejectCollector{}
-	loaded, err := open(ctx, store, req.Format, body, req.Delivery, doc, collected)
+	var loaded Loaded
+	if collected.Reader, err = req.Format.Open(body, req.Delivery); err == nil {
+		loaded, err = store.Load(ctx, doc, collected)
+	}
 	var refusal *sources.Refusal
 	switch {
 	case errors.As(err, &refusal):
@@ -161,15 +163,6 @@ func load(ctx context.Context, store Statements, archive Archive, req IngestRequ
 		return Ingested{}, fmt.Errorf("load %s: %w", doc.Name, err)
 	}
 	return Ingested{Registered: loaded.Registered, Loaded: loaded, Known: loaded.Known}, nil
-}
-
-func open(ctx context.Context, store Statements, format sources.Format, body io.Reader, d sources.Delivery, doc Document, c *rejectCollector) (Loaded, error) {
-	reader, err := format.Open(body, d)
-	if err != nil {
-		return Loaded{}, err
-	}
-	c.Reader = reader
-	return store.Load(ctx, doc, c)
 }
 
 func quarantine(ctx context.Context, store Statements, doc Document, rejects []sources.Reject, refusal *sources.Refusal) (Ingested, error) {

@@ -99,7 +99,6 @@ type running struct {
 	gaps  map[string]Finding
 	// outages are sources that could not be read.
 	outages []string
-	pending int
 }
 
 // Run executes the job once. A cancelled context stops it after the batch in
@@ -319,12 +318,9 @@ func (st *running) count(b Batch, verdicts []Verdict, applied Applied) {
 // stays reports that an operation waits for proof: it becomes certain by
 // itself, or by a statement that is still to come. The report lists the same.
 func stays(d matcher.Decision) bool {
-	switch d.Reason {
-	case matcher.NotYetProvable, matcher.CoverageGap, matcher.RefusedNotFinal, matcher.PendingAtProvider:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]matcher.ReasonCode{
+		matcher.NotYetProvable, matcher.CoverageGap, matcher.RefusedNotFinal, matcher.PendingAtProvider,
+	}, d.Reason)
 }
 
 func gapFinding(br matcher.Break) Finding {

@@ -26,6 +26,11 @@ type Delivery struct {
 	Size int64
 	// ModifiedAt is the location's word on when the content was written; zero if unknown.
 	ModifiedAt time.Time
+	// SHA256 of the content, hex; empty as long as nobody has read it.
+	SHA256 string
+	// Manifest is the text of the file that vouches for this one; nil if none
+	// was asked for.
+	Manifest []byte
 }
 
 // Location lists and opens deliveries. List yields in a stable order; an error
@@ -34,6 +39,13 @@ type Delivery struct {
 type Location interface {
 	List(ctx context.Context) iter.Seq2[Delivery, error]
 	Open(ctx context.Context, d Delivery) (io.ReadCloser, error)
+}
+
+// Siblings is a Location that can open another file next to a delivery by its
+// name: the manifest that vouches for it. A file that is not there is an error
+// that wraps fs.ErrNotExist.
+type Siblings interface {
+	Sibling(ctx context.Context, d Delivery, name string) (io.ReadCloser, error)
 }
 
 // Period is the time that a statement speaks of: half-open, [From, To), UTC.
@@ -56,8 +68,15 @@ type Controls struct {
 	Count *int64 `json:"count,omitempty"`
 	// Sum over the amount column of the same rows, in minor units, signed as written.
 	Sum *int64 `json:"sum_minor,omitempty"`
-	// Currency of Sum, where one currency holds for the whole statement.
+	// Currency of the amounts, where one currency holds for the whole statement.
 	Currency string `json:"currency,omitempty"`
+	// Opening and Closing balance in minor units. Declared: as the document
+	// states them. Computed: what the entries make of the other one.
+	Opening *int64 `json:"opening_minor,omitempty"`
+	Closing *int64 `json:"closing_minor,omitempty"`
+	// First and Last number of a sequence without gaps, in the order of counting.
+	First *int64 `json:"first,omitempty"`
+	Last  *int64 `json:"last,omitempty"`
 }
 
 // EndProof says what proves that a statement was read to its end.
@@ -69,8 +88,15 @@ const (
 	EndUnproven EndProof = "unproven"
 	// EndAssumed: the configuration takes the end of the file for the end.
 	EndAssumed EndProof = "assumed"
-	// EndFooter: a declared count or sum agrees with what was read.
+	// EndFooter: a declared count or sum in a footer agrees with what was read,
+	// or the footer stands there as a trailer.
 	EndFooter EndProof = "footer"
+	// EndDeclared: a count or sum that the document declares elsewhere agrees.
+	EndDeclared EndProof = "declared"
+	// EndBalance: opening balance and entries make the closing balance.
+	EndBalance EndProof = "balance"
+	// EndManifest: a second file vouches for the document.
+	EndManifest EndProof = "manifest"
 )
 
 // Summary is what a format knows once the last row has been read.
@@ -86,6 +112,8 @@ type Summary struct {
 	// FirstOccurred and LastOccurred bound OccurredAt over the records; zero if
 	// no record has one. A period that they contradict is a wrong one.
 	FirstOccurred, LastOccurred time.Time
+	// Notes are for people: what was read in a way that they should know of.
+	Notes []string
 }
 
 // Format reads documents of one form with one field mapping.
@@ -114,8 +142,22 @@ type Reader interface {
 	Summary() (Summary, error)
 }
 
+// PeriodReader is a Reader that may know the period of its document before the
+// first row: from its preamble.
+type PeriodReader interface {
+	Reader
+	// Period is zero if only the rows tell it, or nothing does.
+	Period() Period
+}
+
+// PeriodInRows is a Format whose documents tell their period only by their
+// rows: it is in the Summary, after the last one.
+type PeriodInRows interface {
+	PeriodInRows() bool
+}
+
 // Reject is a row that could not be understood.
-type Reject struct {
+type Reject struct { //nolint:errname // the field's word, and a noun that is stored; being an error is how it travels
 	// Line is the physical line on which the row starts, the header included.
 	Line int
 	// Field is the key of the mapping (occurred_at), empty if the row as such is wrong.
@@ -133,7 +175,7 @@ func (r *Reject) Error() string {
 
 // Refusal says why a document as a whole can't be trusted. The statement goes
 // to quarantine: none of it counts as evidence or coverage.
-type Refusal struct {
+type Refusal struct { //nolint:errname // as Reject
 	// Line is the physical line where it shows; 0 if it concerns the whole document.
 	Line int
 	// Column is the header or number of the column; empty if none.

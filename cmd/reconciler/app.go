@@ -37,7 +37,7 @@ type app struct {
 
 // main runs the command line and returns the exit code.
 func (a *app) main(ctx context.Context) int {
-	root := a.root()
+	root := a.root() //nolint:contextcheck // commands take the context that cobra hands them
 	root.SetArgs(a.args)
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
@@ -237,7 +237,7 @@ func (s *session) start(ctx context.Context, cfg *config.Config) error {
 	}
 	s.url = server.URL("postgres")
 	s.close = func() {
-		if err := server.Stop(); err != nil {
+		if err := server.Stop(); err != nil { //nolint:contextcheck // it stops whatever has become of the run's context
 			s.log.Error("stop the private database", "error", err)
 		}
 	}
@@ -248,7 +248,7 @@ func (s *session) ready(ctx context.Context) error {
 	if s.cfg.Database.Private {
 		return postgres.Migrate(ctx, s.url, s.schemas)
 	}
-	current, err := postgres.IsCurrent(ctx, s.url, s.schemas)
+	current, err := postgres.UpToDate(ctx, s.url, s.schemas)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ import (
 // program starts this test binary as the program itself, in a process of its own.
 func (h *harness) program(ctx context.Context, args ...string) *exec.Cmd {
 	h.tb.Helper()
-	cmd := exec.CommandContext(ctx, os.Args[0], args...) //nolint:gosec // the test's own binary
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Dir = h.dir
 	cmd.Env = append(os.Environ(), asProgram+"=1", "DATABASE_URL="+h.env["DATABASE_URL"])
 	return cmd
@@ -148,7 +148,7 @@ func TestKilledAndRunAgain(t *testing.T) {
 	bigCase(killed, lines, ops, at)
 	kills := 0
 	for attempt := range 12 {
-		ctx, cancel := context.WithTimeout(t.Context(), took/12*time.Duration(attempt+1)+time.Duration(rand.Int64N(int64(took/20+1)))) //nolint:gosec // any instant will do
+		ctx, cancel := context.WithTimeout(t.Context(), took/12*time.Duration(attempt+1)+time.Duration(rand.Int64N(int64(took/20+1))))
 		code, out := exitOf(t, killed.program(ctx, "run"))
 		cancel()
 		if code == codeDone {

@@ -175,7 +175,7 @@ func (a *app) runJob(ctx context.Context, s *session, job reconcile.Job, opt rec
 	var res runResult
 	var err error
 	if opt.DryRun {
-		err = rehearse(ctx, s.store, runner, job, opt, &res)
+		res.report, err = rehearse(ctx, s.store, runner, job, opt)
 	} else {
 		res.report, err = runner.Run(ctx, job, opt)
 	}
@@ -196,18 +196,19 @@ func (a *app) runJob(ctx context.Context, s *session, job reconcile.Job, opt rec
 
 // rehearse runs the job in a transaction that is rolled back, with an archive
 // that is thrown away.
-func rehearse(ctx context.Context, store *postgres.Store, runner *reconcile.Runner, job reconcile.Job, opt reconcile.Options, res *runResult) (err error) {
+func rehearse(ctx context.Context, store *postgres.Store, runner *reconcile.Runner, job reconcile.Job, opt reconcile.Options) (report reports.Report, err error) {
 	dir, err := os.MkdirTemp("", "reconciler-dry-run-*")
 	if err != nil {
-		return fmt.Errorf("make a folder for the rehearsal: %w", err)
+		return report, fmt.Errorf("make a folder for the rehearsal: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	return store.Rehearse(ctx, func(inner *postgres.Store) error {
+	err = store.Rehearse(ctx, func(inner *postgres.Store) error {
 		runner.Store, runner.Archive = inner, archive.New(dir)
 		var err error
-		res.report, err = runner.Run(ctx, job, opt)
+		report, err = runner.Run(ctx, job, opt)
 		return err
 	})
+	return report, err
 }
 
 // printRuns answers on stdout: one JSON document, or a page for people.
