@@ -462,6 +462,9 @@ func (s *Store) Quarantine(ctx context.Context, d reconcile.Document, rejects []
 			reg.ID, d.Source, account(d.Accounts), d.Name); err != nil {
 			return fmt.Errorf("replace the quarantined %s: %w", d.Name, err)
 		}
+		if err := s.outdated(ctx, tx, reg.ID); err != nil {
+			return err
+		}
 		if err := s.requeueAbsences(ctx, tx, d.Source, d.Period); err != nil {
 			return err
 		}
