@@ -24,11 +24,12 @@ import (
 
 // world is a store on a database of its own, with one source, "bank".
 type world struct {
-	t     testing.TB
-	url   string
-	pool  *pgxpool.Pool
-	store *postgres.Store
-	rule  matcher.SourceRule
+	t       testing.TB
+	url     string
+	schemas postgres.Schemas
+	pool    *pgxpool.Pool
+	store   *postgres.Store
+	rule    matcher.SourceRule
 	// day 0 of the test; statements, records and operations are dated from it.
 	zero time.Time
 	docs int
@@ -47,7 +48,7 @@ func worldAt(t testing.TB, url string, schemas postgres.Schemas) *world {
 	}
 	t.Cleanup(pool.Close)
 	w := &world{
-		t: t, url: url, pool: pool, store: postgres.NewStore(pool, schemas, slog.New(slog.DiscardHandler)),
+		t: t, url: url, schemas: schemas, pool: pool, store: postgres.NewStore(pool, schemas, slog.New(slog.DiscardHandler)),
 		zero: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -20),
 		rule: matcher.SourceRule{
 			Name: "bank", Provider: "acme", Accounts: []string{"main"},
