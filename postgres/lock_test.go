@@ -73,7 +73,9 @@ func TestLockIsRenewed(t *testing.T) {
 	}
 	defer release()
 	first := get[time.Time](w, `SELECT expires_at FROM reconciler.job_locks`)
-	w.eventually(func() bool { return get[time.Time](w, `SELECT expires_at FROM reconciler.job_locks`).After(first.Add(time.Second)) })
+	w.eventually(func() bool {
+		return get[time.Time](w, `SELECT expires_at FROM reconciler.job_locks`).After(first.Add(time.Second))
+	})
 	select {
 	case <-lost:
 		t.Error("the lock was lost")

@@ -9,6 +9,8 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -280,6 +282,21 @@ func (w *world) tables(leaveOut ...string) map[string]string {
 		if !slices.Contains(leaveOut, name) {
 			out[name] = get[string](w, `SELECT count(*) || ' ' || coalesce(md5(string_agg(t::text, E'\n' ORDER BY t::text)), '') FROM `+name+` t`)
 		}
+	}
+	return out
+}
+
+// counts are the numbers of rows of all tables of ours.
+func (w *world) counts() map[string]int {
+	w.t.Helper()
+	out := map[string]int{}
+	for name, sum := range w.tables() {
+		count, _, _ := strings.Cut(sum, " ")
+		n, err := strconv.Atoi(count)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		out[name] = n
 	}
 	return out
 }
