@@ -45,7 +45,7 @@ func checkFields(log *ledger, p keyPath, s Source) {
 	if m.Fee != nil && m.Amount == nil {
 		log.problem(at.key("amount"), "must be said where a fee is; name its column")
 	}
-	if m.Amount != nil && m.Currency == nil {
+	if m.Amount != nil && m.Currency == nil && len(m.Amount.Symbols) == 0 {
 		log.problem(at.key("currency"), "must be said where an amount is; name its column, or give one for all rows ({value: EUR})")
 	}
 	switch {
@@ -61,15 +61,21 @@ func checkFields(log *ledger, p keyPath, s Source) {
 
 func hasLocalTimes(m *sources.Mapping) bool {
 	for _, f := range []*sources.Field{m.OccurredAt, m.BookedAt, m.SettledAt} {
-		if f != nil && f.Layout != "" && !strings.Contains(f.Layout, "Z07") && !strings.Contains(f.Layout, "-07") {
-			return true
+		if f == nil || f.Timezone != "" || f.ZoneColumn != nil || f.Zones != nil {
+			continue
+		}
+		for _, layout := range append([]string{f.Layout}, f.Layouts...) {
+			zoned := strings.Contains(layout, "Z07") || strings.Contains(layout, "-07") || isEpoch(layout)
+			if layout != "" && !zoned {
+				return true
+			}
 		}
 	}
 	return false
 }
 
 // The names of fields that share a form.
-func isAmount(name string) bool { return name == "amount" || name == "fee" }
+func isAmount(name string) bool { return name == "amount" || name == "fee" || name == "net" }
 
 func isTime(name string) bool { return strings.HasSuffix(name, "_at") }
 
@@ -99,7 +105,7 @@ func asWords[T ~string](values []T) []string {
 
 func (f mapped) check(log *ledger) {
 	switch {
-	case f.field.Column == nil && f.field.Value == nil:
+	case f.field.Column == nil && f.field.Value == nil && f.field.Debit == nil && f.field.Credit == nil && len(f.field.Columns) == 0:
 		log.problem(f.path, "says neither column nor value; write one of them")
 	case f.field.Column != nil && f.field.Value != nil:
 		log.problem(f.path, "says both column and value; keep one of them")
@@ -136,7 +142,7 @@ func (f mapped) checkValue(log *ledger) {
 	case !isWord(f.name) && f.name != "account" && f.name != "batch_id":
 		log.problem(p, "the same %s in every row can't be right; name a column", f.name)
 	case f.name == "currency":
-		checkCurrency(log, p, *f.field.Value)
+		f.checkCurrency(log, p, *f.field.Value)
 	case targets(f.name) != nil:
 		checkWord(log, p, *f.field.Value, targets(f.name))
 	}
@@ -159,13 +165,14 @@ func (f mapped) checkMap(log *ledger) {
 		if known := targets(f.name); known != nil {
 			checkWord(log, p.key(word), target, known)
 		} else {
-			checkCurrency(log, p.key(word), target)
+			f.checkCurrency(log, p.key(word), target)
 		}
 	}
 }
 
-func checkCurrency(log *ledger, p keyPath, code string) {
-	if _, ok := money.Exponent(code); !ok {
+func (f mapped) checkCurrency(log *ledger, p keyPath, code string) {
+	_, known := money.Exponent(code)
+	if _, declared := f.field.Exponents[code]; !known && !declared {
 		log.problem(p, "%s is not an ISO 4217 currency; write its three capital letters: EUR", log.show(p, code))
 	}
 }
@@ -180,7 +187,7 @@ func (f mapped) checkExtract(log *ledger) {
 
 func (f mapped) checkAmount(log *ledger) {
 	if !isAmount(f.name) {
-		f.misplaced(log, "amount and fee", "decimal", "group")
+		f.misplaced(log, "amount, fee and net", "decimal", "group")
 		return
 	}
 	format := money.NumberFormat{Decimal: f.field.Decimal, Group: f.field.Group}
@@ -216,6 +223,9 @@ func (f mapped) checkReference(log *ledger) {
 // checkLayout refuses a layout from which a day can't be read back: it is
 // usually one in the letters of another language.
 func checkLayout(log *ledger, p keyPath, layout string) {
+	if isEpoch(layout) {
+		return
+	}
 	probe := time.Date(2031, time.November, 28, 17, 46, 39, 0, time.UTC)
 	read, err := time.Parse(layout, probe.Format(layout))
 	const form = `%s can't be read as a time; write the moment Mon Jan 2 15:04:05 2006 as the provider would: "02.01.2006", "2006-01-02 15:04:05"`
@@ -228,6 +238,9 @@ func checkLayout(log *ledger, p keyPath, layout string) {
 		log.problem(p, "%s has a 12-hour clock without AM or PM; write 15 for the hour, or add PM", log.show(p, layout))
 	}
 }
+
+// isEpoch: the times are numbers since 1970.
+func isEpoch(layout string) bool { return layout == "unix" || layout == "unix_ms" }
 
 // sameText reports whether a layout writes two instants alike.
 func sameText(layout string, a, b time.Time) bool { return a.Format(layout) == b.Format(layout) }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/encoding/ianaindex"
 
 	"reconciler/sources"
+	"reconciler/sources/parts"
 )
 
 func (c *Config) checkSource(log *ledger, name string) {
@@ -38,6 +39,9 @@ func (c *Config) checkSource(log *ledger, name string) {
 	}
 	if s.Unjournaled != nil {
 		checkFilled(log, p.key("unjournaled", "pattern"), s.Unjournaled.Pattern)
+	}
+	if !log.hasProblems(p) && s.Format == "csv" {
+		c.checkBuild(log, name)
 	}
 }
 
@@ -100,14 +104,15 @@ func checkCSV(log *ledger, p keyPath, s Source) {
 	if !isDelimiter(s.CSV.Delimiter) {
 		log.problem(delimiter, `%s must be one character that can stand between cells: ",", ";" or "\t"`, log.show(delimiter, s.CSV.Delimiter))
 	}
-	checkWord(log, csv.key("quote"), s.CSV.Quote, []string{quoteDouble, quoteNone})
+	checkWord(log, csv.key("quote"), s.CSV.Quote, []string{quoteDouble, quoteSingle, quoteNone})
 	if !knownEncoding(s.CSV.Encoding) {
 		log.problem(charset, "%s is not a known encoding; write its usual name: utf-8, windows-1251, shift_jis", log.show(charset, s.CSV.Encoding))
 	}
-	if s.CSV.HeaderRow < 0 {
+	row := s.CSV.HeaderRow
+	if row != nil && *row < 0 {
 		log.problem(header, "is negative; it is the line of the header, counted from 1, or 0 if there is none")
 	}
-	if s.CSV.HeaderRow == 0 && !log.isBroken(header) {
+	if row != nil && *row == 0 && !log.isBroken(header) {
 		checkNumbered(log, p, s)
 	}
 }
@@ -142,28 +147,26 @@ func knownEncoding(name string) bool {
 
 // checkNumbered: without a header there is nothing to find a column by but its number.
 func checkNumbered(log *ledger, p keyPath, s Source) {
-	check := func(at keyPath, column *sources.Column) {
-		if column != nil && column.Number == 0 {
+	for key, column := range sources.NamedColumns(&s.Fields, s.Rows, &s.Completeness) {
+		if at := p.key(strings.Split(key, ".")...); column.Number == 0 {
 			log.problem(at, "%s is a header, but csv.header_row: 0 says that there is none; write the number of the column", log.show(at, column.Header))
 		}
-	}
-	for _, f := range mappedFields(p.key("fields"), &s.Fields) {
-		check(f.path.key("column"), f.field.Column)
-	}
-	if f := s.Completeness.Footer; f != nil {
-		check(p.key("completeness", "footer", "count"), f.Count)
-		check(p.key("completeness", "footer", "sum"), f.Sum)
 	}
 }
 
 func checkCompleteness(log *ledger, p keyPath, c sources.Completeness, fields *sources.Mapping) {
-	if checkWord(log, p.key("end"), c.End, []string{endProven, endAssumed}) && c.End == endProven && c.Footer == nil {
-		log.problem(p.key("end"), "%s needs a proof of the end; configure completeness.footer, or say end: assumed, under which an absence is only ever reviewed", endProven)
+	if checkWord(log, p.key("end"), c.End, []string{endProven, endAssumed}) && c.End == endProven && !c.Proves() {
+		log.problem(p.key("end"), "%s needs a proof of the end; configure completeness.footer (or count, sum, balances, manifest), or say end: assumed, under which an absence is only ever reviewed", endProven)
 	}
 	if f := c.Footer; f != nil {
 		checkFilled(log, p.key("footer", "match"), f.Match)
 		if f.Sum != nil && fields.Amount == nil {
 			log.problem(p.key("footer", "sum"), "has no amounts to compare with; map fields.amount, or remove it")
+		}
+	}
+	if c.Parts != nil {
+		if _, err := parts.Compile(c.Parts); err != nil {
+			log.problem(p.key("parts", "pattern"), "is not right: %s", log.withheld(p.key("parts"), strings.TrimPrefix(err.Error(), "pattern: ")))
 		}
 	}
 	if c.Period == nil {
@@ -174,7 +177,9 @@ func checkCompleteness(log *ledger, p keyPath, c sources.Completeness, fields *s
 }
 
 func checkPeriod(log *ledger, p keyPath, rule sources.PeriodRule) {
-	if re := pattern(log, p.key("pattern"), rule.Pattern); re != nil {
+	if rule.Pattern == "" && (rule.Cells != nil || rule.Columns != nil || rule.Daily != "") {
+		// The document itself states it.
+	} else if re := pattern(log, p.key("pattern"), rule.Pattern); re != nil {
 		groups := re.SubexpNames()
 		has := func(name string) bool { return slices.Contains(groups, name) }
 		if has("day") == (has("from") || has("to")) || has("from") != has("to") {

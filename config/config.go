@@ -62,7 +62,9 @@ type Source struct {
 	Location        string               `yaml:"location" jsonschema:"required"`
 	Format          string               `yaml:"format"`
 	Profile         string               `yaml:"profile"`
-	CSV             CSV                  `yaml:"csv"`
+	CSV             sources.CSV          `yaml:"csv"`
+	Unpack          Unpack               `yaml:"unpack"`
+	Rows            *sources.Rows        `yaml:"rows"`
 	Timezone        string               `yaml:"timezone"`
 	Fields          sources.Mapping      `yaml:"fields"`
 	Completeness    sources.Completeness `yaml:"completeness"`
@@ -76,15 +78,14 @@ type Source struct {
 	Unjournaled *Unjournaled `yaml:"unjournaled"`
 }
 
-// CSV says how a CSV document is written.
-type CSV struct {
-	Delimiter string `yaml:"delimiter"`
-	Encoding  string `yaml:"encoding"`
-	// HeaderRow is the physical line of the header, from 1; 0 says that there
-	// is none, and columns are named by number.
-	HeaderRow int `yaml:"header_row"`
-	// Quote is "double" or "none".
-	Quote string `yaml:"quote"`
+// Unpack says how packed documents are opened. What a document is packed
+// with, its first bytes say.
+type Unpack struct {
+	// Member is a pattern for the one file in a zip archive that is meant.
+	Member string `yaml:"member"`
+	// MaxSize in bytes and MaxRatio to the packed size; 0: the default.
+	MaxSize  Size `yaml:"max_size"`
+	MaxRatio int  `yaml:"max_ratio"`
 }
 
 // Unjournaled tells our own effects from other people's in a source.

@@ -56,6 +56,8 @@ func mustParse(t *testing.T, text string) *config.Config {
 	return cfg
 }
 
+func line(n int) *int { return &n }
+
 func TestLoadExample(t *testing.T) {
 	t.Parallel()
 	cfg := load(t, "example.yaml")
@@ -66,7 +68,7 @@ func TestLoadExample(t *testing.T) {
 		Accounts: []string{"main"},
 		Location: "statements/acme-*.csv",
 		Format:   "csv",
-		CSV:      config.CSV{Delimiter: ";", Encoding: "windows-1251", HeaderRow: 3, Quote: "double"},
+		CSV:      sources.CSV{Delimiter: ";", Encoding: "windows-1251", HeaderRow: line(3), Quote: "double"},
 		Timezone: "Europe/Moscow",
 		Fields: sources.Mapping{
 			ProviderOperationID: &sources.Field{Column: header("ID")},
@@ -145,7 +147,7 @@ func TestMinimalHasTheDefaultsOfTheExample(t *testing.T) {
 	if diff := cmp.Diff(rule, minimal.SourceRule("acme-bank")); diff != "" {
 		t.Errorf("source rule differs (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(config.CSV{Delimiter: ",", Encoding: "utf-8", HeaderRow: 1, Quote: "double"}, minimal.Sources["acme-bank"].CSV); diff != "" {
+	if diff := cmp.Diff(sources.CSV{Delimiter: ",", Encoding: "utf-8", HeaderRow: line(1), Quote: "double"}, minimal.Sources["acme-bank"].CSV); diff != "" {
 		t.Errorf("csv defaults differ (-want +got):\n%s", diff)
 	}
 	job, ok := minimal.Job("payments")

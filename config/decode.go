@@ -75,6 +75,8 @@ func (d *decoder) special(n *yaml.Node, p keyPath, into reflect.Value) bool {
 		parse = parseDuration
 	case Switch:
 		parse = parseSwitch
+	case Size:
+		parse = parseSize
 	case money.Decimal:
 		parse = func(text string) (any, string) {
 			decimal, err := money.ParseDecimal(text)

@@ -17,9 +17,10 @@ const (
 	endAssumed = "assumed"
 )
 
-// quoteDouble and quoteNone are the values of csv.quote.
+// The values of csv.quote.
 const (
 	quoteDouble = "double"
+	quoteSingle = "single"
 	quoteNone   = "none"
 )
 
@@ -66,7 +67,9 @@ func (s *Source) fill(log *ledger, name string) {
 	}
 	setDefault(log, p.key("csv", "delimiter"), &s.CSV.Delimiter, ",")
 	setDefault(log, p.key("csv", "encoding"), &s.CSV.Encoding, "utf-8")
-	setDefault(log, p.key("csv", "header_row"), &s.CSV.HeaderRow, 1)
+	if first := 1; s.CSV.Header == nil {
+		setDefault(log, p.key("csv", "header_row"), &s.CSV.HeaderRow, &first)
+	}
 	setDefault(log, p.key("csv", "quote"), &s.CSV.Quote, quoteDouble)
 	setDefault(log, p.key("timezone"), &s.Timezone, "UTC")
 	setDefault(log, p.key("completeness", "end"), &s.Completeness.End, endProven)

@@ -37,17 +37,6 @@ func build(cfg *config.Config, name string) error {
 	if _, err := filesource.Glob(dir, pattern); err != nil {
 		return err
 	}
-	s := cfg.Sources[name]
-	ours := ""
-	if s.Unjournaled != nil {
-		ours = s.Unjournaled.Pattern
-	}
-	_, err := csvformat.New(csvformat.Config{
-		Options: csvformat.Options{
-			Delimiter: s.CSV.Delimiter, Encoding: s.CSV.Encoding, HeaderRow: &s.CSV.HeaderRow, Quote: s.CSV.Quote,
-		},
-		Mapping: s.Fields, Completeness: s.Completeness, Zone: cfg.Zone(name),
-		Account: s.Accounts[0], Accounts: s.Accounts, Unjournaled: ours,
-	})
+	_, err := csvformat.New(cfg.CSVConfig(name))
 	return err
 }

@@ -117,6 +117,29 @@ func (l *ledger) show(p keyPath, value string) string {
 	return strconv.Quote(value)
 }
 
+// hasProblems reports whether anything is wrong at or below a path.
+func (l *ledger) hasProblems(p keyPath) bool {
+	below := p.String()
+	return slices.ContainsFunc(l.problems, func(one Problem) bool {
+		return one.Key == below || strings.HasPrefix(one.Key, below+".")
+	})
+}
+
+// withheld is a text of another package, which may quote values: it is not
+// shown where one of them came from outside of the file.
+func (l *ledger) withheld(p keyPath, text string) string {
+	for len(p) > 3 {
+		p = p[:len(p)-1] // to the field or the rule
+	}
+	prefix := p.index()
+	for key := range l.raws {
+		if key == prefix || strings.HasPrefix(key, prefix+"\x00") {
+			return "its value comes from outside of this file, and is not shown; check it there"
+		}
+	}
+	return text
+}
+
 // isBroken reports whether a value, or something around it, could not be decoded.
 func (l *ledger) isBroken(p keyPath) bool {
 	for n := 0; n <= len(p); n++ {

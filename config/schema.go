@@ -74,6 +74,8 @@ func mapType(t reflect.Type) *jsonschema.Schema {
 			{Type: "string", MinLength: &one, Description: "A header of the document."},
 			{Type: "integer", Minimum: "1", Description: "The number of a column, from 1."},
 		}}
+	case reflect.TypeFor[Size]():
+		return &jsonschema.Schema{Type: "string", Pattern: `^[0-9]+ ?[KMGT]iB$`, Examples: []any{"512MiB", "8GiB"}}
 	case reflect.TypeFor[Secret]():
 		return &jsonschema.Schema{Type: "string", MinLength: &one, WriteOnly: true}
 	case reflect.TypeFor[Switch]():
@@ -113,6 +115,9 @@ func closeSets(schema *jsonschema.Schema) {
 		}
 	}
 	property("CSV", "header_row").Minimum = "0"
+	property("Header", "within").Minimum = "1"
+	property("Place", "row").Minimum = "1"
+	property("Unpack", "max_ratio").Minimum = "1"
 	property("Policy", "max_attempts").Minimum = "1"
 	property("Fold", "length").Minimum = "0"
 	text := &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}}}
@@ -123,7 +128,9 @@ func closeSets(schema *jsonschema.Schema) {
 		database.AnyOf = []*jsonschema.Schema{{Required: []string{"url"}}, {Required: []string{"private"}}}
 	}
 	if field, ok := schema.Definitions["Field"]; ok {
-		field.OneOf = []*jsonschema.Schema{{Required: []string{"column"}}, {Required: []string{"value"}}}
+		field.OneOf = []*jsonschema.Schema{
+			{Required: []string{"column"}}, {Required: []string{"value"}}, {Required: []string{"debit", "credit"}}, {Required: []string{"columns"}},
+		}
 	}
 }
 
@@ -138,7 +145,16 @@ func wordSets() []wordSet {
 	directions := []string{string(sources.Debit), string(sources.Credit)}
 	return []wordSet{
 		{"Source", "format", []string{"csv"}, "csv"},
-		{"CSV", "quote", []string{quoteDouble, quoteNone}, quoteDouble},
+		{"CSV", "quote", []string{quoteDouble, quoteSingle, quoteNone}, quoteDouble},
+		{"CSV", "ragged", []string{"refuse", "reject"}, "refuse"},
+		{"CSV", "repeated_header", []string{"refuse", "skip"}, "refuse"},
+		{"Side", "sign", []string{"none", "minus", "any"}, "none"},
+		{"Field", "unit", []string{"major", "minor"}, "major"},
+		{"Field", "equals", []string{"amount + fee", "amount - fee"}, "amount + fee"},
+		{"PeriodRule", "daily", []string{"occurred_at", "booked_at", "settled_at"}, ""},
+		{"Balances", "order", []string{"ascending", "descending"}, "ascending"},
+		{"Balances", "of", []string{"amount", "net"}, "amount"},
+		{"Sequence", "order", []string{"ascending", "descending"}, "ascending"},
 		{"Source", "dated_by", []string{string(sources.ByOccurrence), string(sources.ByBooking)}, string(sources.ByOccurrence)},
 		{"Completeness", "end", []string{endProven, endAssumed}, endProven},
 		{"Field", "unique_per", []string{"day"}, ""},

@@ -63,6 +63,29 @@ func parseSwitch(text string) (any, string) {
 	return nil, "must be on or off"
 }
 
+// Size is a number of bytes.
+type Size int64
+
+// parseSize reads a whole number with a unit of 1024: "512MiB", "8GiB".
+func parseSize(text string) (any, string) {
+	const form = "is not a size; write a whole number with its unit: 512MiB, 8GiB"
+	for _, unit := range []struct {
+		name  string
+		shift uint
+	}{{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}} {
+		digits, ok := strings.CutSuffix(text, unit.name)
+		if !ok {
+			continue
+		}
+		number, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 32)
+		if err != nil || number <= 0 || number >= 1<<20 {
+			return nil, form
+		}
+		return Size(number << unit.shift), ""
+	}
+	return nil, form
+}
+
 // maxDays keeps days far from the end of time.Duration (292 years).
 const maxDays = 36_500
 

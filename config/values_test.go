@@ -77,7 +77,7 @@ func TestEveryKeyArrives(t *testing.T) {
 	if diff := cmp.Diff(want, source.Fields); diff != "" {
 		t.Errorf("fields differ (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(config.CSV{Delimiter: "\t", Encoding: "cp866", HeaderRow: 4, Quote: "none"}, source.CSV); diff != "" {
+	if diff := cmp.Diff(sources.CSV{Delimiter: "\t", Encoding: "cp866", HeaderRow: line(4), Quote: "none"}, source.CSV); diff != "" {
 		t.Errorf("csv differs (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(&config.Unjournaled{Pattern: "^app-", Grace: 48 * time.Hour}, source.Unjournaled); diff != "" {

@@ -21,8 +21,11 @@ type NumberFormat struct {
 	// straight and the curled one.
 	Group string
 	// Symbols are currency signs or codes that may stand once before or after
-	// the number.
+	// the number. The first that fits is taken, so longer ones come first.
 	Symbols []string
+	// TrailingZeros allows more decimals than the currency has, if they are
+	// zeros: 12.340000.
+	TrailingZeros bool
 }
 
 // What ParseMinor finds wrong with a number. Each error that it returns wraps
@@ -76,9 +79,10 @@ func (f NumberFormat) decimal() string {
 // ParseMinor reads a whole text as an amount and returns it in minor units of
 // a currency with that exponent. Either every character is understood or the
 // text is refused. Blanks around the text are dropped. A sign is a leading
-// minus (the typographic one too) or plus, a trailing minus, or brackets; one
-// of them, once. Fewer decimals than the exponent are fine, more are an error,
-// zeros included: 1.000 EUR is not known to be one euro. Grouping is optional,
+// minus (the typographic one too) or plus, a trailing one, or brackets; one of
+// them, once. Fewer decimals than the exponent are fine, more are an error,
+// zeros included unless they are declared: 1.000 EUR is not known to be one
+// euro. Grouping is optional,
 // but a number that is grouped is grouped throughout, by three.
 //
 // The error wraps ErrEmptyNumber, ErrNotANumber, ErrTooManyDecimals or
@@ -163,6 +167,9 @@ func (f NumberFormat) parseThoroughly(text string, exponent int) (int64, error) 
 	if whole == "" && fraction == "" {
 		return 0, numberError(text, ErrNotANumber)
 	}
+	if f.TrailingZeros && len(fraction) > exponent && strings.Trim(fraction[exponent:], "0") == "" {
+		fraction = fraction[:exponent]
+	}
 	if len(fraction) > exponent {
 		return 0, numberError(text, fmt.Errorf("%w (%d)", ErrTooManyDecimals, exponent))
 	}
@@ -207,6 +214,25 @@ func (f NumberFormat) peel(text string) (body string, negative bool, err error) 
 	}
 }
 
+// Symbol returns the declared currency sign or code that stands in a number,
+// where ParseMinor would drop it; empty if there is none.
+func (f NumberFormat) Symbol(text string) string {
+	body := strings.TrimFunc(text, isBlank)
+	for range 2 { // the sign stands outside of the symbol, or inside
+		for _, symbol := range f.Symbols {
+			if symbol != "" && (strings.HasPrefix(body, symbol) || strings.HasSuffix(body, symbol)) {
+				return symbol
+			}
+		}
+		rest, sign := cutSign(body)
+		if sign == 0 {
+			return ""
+		}
+		body = strings.TrimFunc(rest, isBlank)
+	}
+	return ""
+}
+
 // cutSymbol takes one declared currency sign or code off either end.
 func (f NumberFormat) cutSymbol(text string) (string, bool) {
 	for _, symbol := range f.Symbols {
@@ -234,6 +260,9 @@ func cutSign(text string) (string, int) {
 		}
 	}
 	if rest, ok := strings.CutPrefix(text, "+"); ok {
+		return rest, 1
+	}
+	if rest, ok := strings.CutSuffix(text, "+"); ok {
 		return rest, 1
 	}
 	if len(text) >= 2 && text[0] == '(' && text[len(text)-1] == ')' {

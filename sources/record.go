@@ -101,7 +101,9 @@ type Record struct {
 	ProviderStatus string
 	// OccurredAt is when the effect happened. Where only a day is given it is
 	// the start of that day in the source's zone, and OccurredTo its end
-	// (exclusive); otherwise OccurredTo is zero.
+	// (exclusive). Where the clock showed the time twice, when it was set back,
+	// the two are the earlier and the later instant (exclusive, by a
+	// microsecond). Otherwise OccurredTo is zero.
 	OccurredAt time.Time
 	OccurredTo time.Time
 	BookedAt   time.Time

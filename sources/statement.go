@@ -156,6 +156,13 @@ type PeriodInRows interface {
 	PeriodInRows() bool
 }
 
+// Vouched is a Format whose documents come with a manifest.
+type Vouched interface {
+	// ManifestName is the file next to a delivery that must vouch for it;
+	// empty if none does. Its text goes into Delivery.Manifest.
+	ManifestName(d Delivery) string
+}
+
 // Reject is a row that could not be understood.
 type Reject struct { //nolint:errname // the field's word, and a noun that is stored; being an error is how it travels
 	// Line is the physical line on which the row starts, the header included.

@@ -10,8 +10,10 @@ import (
 	"reconciler/matcher"
 	"reconciler/reconcile"
 	"reconciler/sources"
+	"reconciler/sources/compressed"
 	"reconciler/sources/csvformat"
 	"reconciler/sources/filesource"
+	"reconciler/sources/parts"
 )
 
 // buildSource makes a configured source ready to be read. Files, if any are
@@ -29,30 +31,23 @@ func buildSource(cfg *config.Config, name string, files []string) (reconcile.Sou
 	if ref := src.Fields.BusinessReference; ref != nil {
 		out.Fold, out.Tokens = ref.Fold, ref.Fold != nil || ref.Extract != ""
 	}
-	pattern := ""
 	if u := src.Unjournaled; u != nil {
-		out.Unjournaled, out.Grace, pattern = true, u.Grace, u.Pattern
+		out.Unjournaled, out.Grace = true, u.Grace
 	}
-	account := ""
-	if src.Fields.Account == nil {
-		account = rule.Accounts[0]
-	}
-	var err error
-	headerRow := src.CSV.HeaderRow
-	out.Format, err = csvformat.New(csvformat.Config{
-		Options: csvformat.Options{
-			Delimiter: src.CSV.Delimiter, Encoding: src.CSV.Encoding, HeaderRow: &headerRow, Quote: src.CSV.Quote,
-		},
-		Mapping: src.Fields, Completeness: src.Completeness, Zone: cfg.Zone(name),
-		Account: account, Accounts: rule.Accounts, Unjournaled: pattern,
-	})
+	format, err := csvformat.New(cfg.CSVConfig(name))
 	if err != nil {
 		return out, &exitError{codeUsage, fmt.Errorf("sources.%s: %w", name, err)}
+	}
+	if out.Format, err = compressed.Wrap(format, cfg.UnpackRule(name)); err != nil {
+		return out, &exitError{codeUsage, fmt.Errorf("sources.%s.unpack.%w", name, err)}
 	}
 	if len(files) > 0 {
 		out.Location, err = filesource.Files(files...)
 	} else {
 		out.Location, err = filesource.Glob(cfg.Location(name))
+	}
+	if err == nil {
+		out.Location, err = parts.Wrap(out.Location, src.Completeness.Parts)
 	}
 	if err != nil {
 		return out, &exitError{codeUsage, fmt.Errorf("sources.%s.location: %w", name, err)}

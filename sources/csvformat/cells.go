@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"reconciler/money"
@@ -13,9 +14,22 @@ import (
 // read fills a record from the cells of a row. The amount comes first: the
 // control sum wants it from every row, skipped and rejected ones too.
 func (r *reader) read(cells [][]byte, rec *sources.Record) (skip bool, err error) {
+	known := true
+	if r.format.plan.rows != nil {
+		var t rowType
+		t, known = r.rowType(cells)
+		rec.Kind = t.kind
+		if t.skip {
+			return true, r.skipRow(cells, rec)
+		}
+	}
 	amountErr := r.readMoney(cells, rec)
 	if skip, err = r.readAccount(cells, rec); skip || err != nil {
 		return skip, err
+	}
+	if !known {
+		cell := trim(cells[r.rowColumn])
+		return false, &sources.Reject{Line: rec.Line, Field: "rows", Reason: notInMap(cell)}
 	}
 	if amountErr != nil {
 		return false, amountErr
@@ -30,6 +44,15 @@ func (r *reader) read(cells [][]byte, rec *sources.Record) (skip bool, err error
 		return false, err
 	}
 	return false, r.readReference(cells, rec)
+}
+
+// skipRow adds a row that is no record to the totals. One without an amount
+// adds nothing.
+func (r *reader) skipRow(cells [][]byte, rec *sources.Record) error {
+	if r.format.plan.fields[fieldAmount].spec != nil && r.filled(cells, fieldAmount) {
+		_ = r.readMoney(cells, rec) //nolint:errcheck // it is counted as unreadable, and no record
+	}
+	return nil
 }
 
 // cell returns the cell of a field without outer blanks.
@@ -70,12 +93,16 @@ func (r *reader) readAccount(cells [][]byte, rec *sources.Record) (skip bool, er
 	}
 	covered, ok := p.accounts[rec.Account]
 	rec.Account = covered
+	if !ok {
+		r.foreign++
+	}
 	return !ok, nil
 }
 
 func (r *reader) readMoney(cells [][]byte, rec *sources.Record) error {
-	f := &r.format.plan.fields[fieldAmount]
-	if r.format.plan.fields[fieldCurrency].spec == nil {
+	p := &r.format.plan
+	f := &p.fields[fieldAmount]
+	if f.spec == nil && p.fields[fieldCurrency].spec == nil {
 		return nil
 	}
 	currency, err := r.readCurrency(cells, rec)
@@ -84,25 +111,36 @@ func (r *reader) readMoney(cells [][]byte, rec *sources.Record) error {
 		return err
 	}
 	rec.Currency = currency.value
+	r.rowCurrency = currency
 	if f.spec == nil {
 		return nil
 	}
-	minor, err := f.number.ParseMinorBytes(r.cell(cells, fieldAmount), currency.exponent)
+	var minor int64
+	if f.amount.plain && currency.written == currency.exponent {
+		minor, err = f.amount.number.ParseMinorBytes(r.cell(cells, fieldAmount), currency.exponent)
+	} else {
+		minor, rec.Direction, err = r.value(cells, fieldAmount, currency)
+	}
 	if err != nil {
 		r.totals.unreadable++
 		return r.reject(rec, fieldAmount, amountReason(err, currency.value))
 	}
 	r.totals.add(minor, currency)
+	if r.debitColumn != noColumn || r.creditColumn != noColumn {
+		r.totals.addSide(minor, currency)
+	}
 	rec.HasAmount = true
 	rec.AmountMinor = max(minor, -minor)
-	if err := r.readSign(rec, minor); err != nil {
-		return err
+	if !p.directed {
+		if err := r.readSign(rec, minor); err != nil {
+			return err
+		}
 	}
-	return r.readFee(cells, rec, currency)
+	return r.readFee(cells, rec, currency, minor)
 }
 
 func amountReason(err error, currency string) string {
-	if errors.Is(err, money.ErrTooManyDecimals) {
+	if errors.Is(err, money.ErrTooManyDecimals) || errors.Is(err, errUneven) {
 		return fmt.Sprintf("%v for %s", err, currency)
 	}
 	return err.Error()
@@ -133,56 +171,155 @@ func (r *reader) readSign(rec *sources.Record, minor int64) error {
 	return r.reject(rec, fieldAmount, "it is negative, although the direction says already which way the money went")
 }
 
-func (r *reader) readFee(cells [][]byte, rec *sources.Record, currency word) error {
-	if r.columns[fieldFee] == noColumn {
+// readFee reads the fee, and compares it with the net amount where one is mapped.
+func (r *reader) readFee(cells [][]byte, rec *sources.Record, currency word, gross int64) error {
+	f := &r.format.plan.fields[fieldFee]
+	var fee int64
+	switch {
+	case f.spec == nil:
+	case len(r.feeColumns) > 0:
+		for _, at := range r.feeColumns {
+			if err := r.addFee(trim(cells[at]), rec, currency, &fee); err != nil {
+				return err
+			}
+		}
+	default:
+		if err := r.addFee(r.cell(cells, fieldFee), rec, currency, &fee); err != nil {
+			return err
+		}
+	}
+	rec.FeeMinor = max(fee, -fee)
+	if r.format.plan.fields[fieldNet].spec == nil {
 		return nil
 	}
-	cell := r.cell(cells, fieldFee)
+	return r.checkNet(cells, rec, currency, [2]int64{gross, fee})
+}
+
+func (r *reader) addFee(cell []byte, rec *sources.Record, currency word, fee *int64) error {
 	if len(cell) == 0 {
 		return nil
 	}
-	minor, err := r.format.plan.fields[fieldFee].number.ParseMinorBytes(cell, currency.exponent)
+	minor, _, err := r.format.plan.fields[fieldFee].amount.parse(cell, currency)
 	if err != nil {
 		return r.reject(rec, fieldFee, amountReason(err, currency.value))
 	}
-	rec.HasFee, rec.FeeMinor = true, max(minor, -minor)
+	rec.HasFee = true
+	*fee += minor
+	return nil
+}
+
+// checkNet requires gross + fee = net, or gross - fee. An empty net states
+// nothing; an empty fee is none.
+func (r *reader) checkNet(cells [][]byte, rec *sources.Record, currency word, parts [2]int64) error {
+	r.hasNet = false
+	if !r.filled(cells, fieldNet) {
+		return nil
+	}
+	net, _, err := r.value(cells, fieldNet, currency)
+	if err != nil && !(errors.Is(err, errNoSide) && parts[0] == -parts[1]) { // nothing is left, and both sides are zero
+		return r.reject(rec, fieldNet, amountReason(err, currency.value))
+	}
+	gross, fee := parts[0], parts[1]
+	sign := "+"
+	if r.format.plan.fields[fieldNet].amount.subtract {
+		fee, sign = -fee, "-"
+	}
+	if gross+fee != net {
+		return r.reject(rec, fieldNet, fmt.Sprintf("amount %s fee is %s, not the %s of the row (%s %s %s)", sign,
+			inUnits(gross+fee, currency), inUnits(net, currency), inUnits(gross, currency), sign, inUnits(parts[1], currency)))
+	}
+	r.netMinor, r.hasNet = net, true
 	return nil
 }
 
 func (r *reader) readCurrency(cells [][]byte, rec *sources.Record) (word, error) {
 	f := &r.format.plan.fields[fieldCurrency]
+	if r.format.plan.fields[fieldAmount].amount.symbols != nil {
+		return r.symbolCurrency(cells, rec)
+	}
 	if !f.mapped() {
 		return f.constant, nil
 	}
+	return r.currencyColumn(cells, rec)
+}
+
+// symbolCurrency reads the currency from the sign in the amount's cell, and
+// compares it with that of the row, if the row has another word on it.
+func (r *reader) symbolCurrency(cells [][]byte, rec *sources.Record) (word, error) {
+	w, symbol, ok := r.symbolOf(cells)
+	f := &r.format.plan.fields[fieldCurrency]
+	switch {
+	case !ok && f.spec == nil:
+		return word{}, r.reject(rec, fieldAmount, "it has no currency sign, and symbols has no entry for that")
+	case f.spec == nil:
+		return w, nil
+	}
+	said, err := f.constant, error(nil)
+	if f.mapped() {
+		if said, err = r.currencyColumn(cells, rec); err != nil {
+			return word{}, err
+		}
+	}
+	if ok && symbol != "" && w.value != said.value {
+		return word{}, r.reject(rec, fieldAmount, fmt.Sprintf("the sign %s stands for %s, but the currency is %s", quote(symbol), w.value, said.value))
+	}
+	return said, nil
+}
+
+func (r *reader) currencyColumn(cells [][]byte, rec *sources.Record) (word, error) {
+	f := &r.format.plan.fields[fieldCurrency]
 	cell := r.cell(cells, fieldCurrency)
 	if f.words != nil {
-		w, ok := f.words[string(cell)]
+		w, ok := f.find(cell)
 		if !ok {
 			return word{}, r.unknownWord(rec, fieldCurrency, cell)
 		}
 		return w, nil
 	}
-	if r.currency.value != "" && string(cell) == r.currency.value {
+	if r.currency.value != "" && string(cell) == r.currency.raw {
 		return r.currency, nil
 	}
 	code := string(cell)
-	exponent, ok := money.Exponent(code)
-	switch {
-	case code == "":
-		return word{}, r.reject(rec, fieldCurrency, "it is empty")
-	case !ok:
-		return word{}, r.reject(rec, fieldCurrency, quote(code)+" is not an ISO 4217 currency; if it is the provider's word for one, declare a map")
+	if f.anyCase {
+		code = strings.ToUpper(code)
 	}
-	r.currency = word{raw: code, value: code, exponent: exponent}
-	return r.currency, nil
+	if code == "" {
+		return word{}, r.reject(rec, fieldCurrency, "it is empty")
+	}
+	w, err := currencyWord(code, f.spec.Exponents)
+	if err != nil {
+		return word{}, r.reject(rec, fieldCurrency, quote(string(cell))+" is not an ISO 4217 currency; if it is the provider's word for one, declare a map")
+	}
+	w.raw = string(cell)
+	r.currency = w
+	return w, nil
+}
+
+// find translates a word by the map, or by the default.
+func (f *field) find(cell []byte) (word, bool) {
+	var w word
+	var ok bool
+	if f.anyCase {
+		w, ok = f.words[strings.ToLower(string(cell))]
+	} else {
+		w, ok = f.words[string(cell)]
+	}
+	if !ok && f.fallback != nil {
+		return word{raw: string(cell), value: f.fallback.value}, true
+	}
+	return w, ok
+}
+
+func notInMap(cell []byte) string {
+	if len(cell) == 0 {
+		return "it is empty, and map has no entry for that"
+	}
+	return quote(string(cell)) + " is not in map"
 }
 
 // unknownWord rejects a word that is not in the map, the empty one included.
 func (r *reader) unknownWord(rec *sources.Record, id fieldID, cell []byte) error {
-	if len(cell) == 0 {
-		return r.reject(rec, id, "it is empty, and map has no entry for that")
-	}
-	return r.reject(rec, id, quote(string(cell))+" is not in map")
+	return r.reject(rec, id, notInMap(cell))
 }
 
 func (r *reader) readWords(cells [][]byte, rec *sources.Record) error {
@@ -195,8 +332,10 @@ func (r *reader) readWords(cells [][]byte, rec *sources.Record) error {
 	if err != nil {
 		return err
 	}
-	rec.Kind = sources.Kind(kind.value)
-	if r.format.plan.signed {
+	if kind.value != "" {
+		rec.Kind = sources.Kind(kind.value)
+	}
+	if r.format.plan.signed || r.format.plan.directed {
 		return nil
 	}
 	direction, err := r.word(cells, rec, fieldDirection)
@@ -211,7 +350,7 @@ func (r *reader) word(cells [][]byte, rec *sources.Record, id fieldID) (word, er
 		return f.constant, nil
 	}
 	cell := r.cell(cells, id)
-	w, ok := f.words[string(cell)]
+	w, ok := f.find(cell)
 	if !ok {
 		return word{}, r.unknownWord(rec, id, cell)
 	}
@@ -230,6 +369,9 @@ func (r *reader) readTimes(cells [][]byte, rec *sources.Record) error {
 	return err
 }
 
+// shortestDay tells a time that the clock showed twice from a day.
+const shortestDay = 12 * time.Hour
+
 // time reads an instant or a day. Only the time by which the source files its
 // records must be there: a record may not be settled yet.
 func (r *reader) time(cells [][]byte, rec *sources.Record, id fieldID) (at, end time.Time, err error) {
@@ -245,20 +387,36 @@ func (r *reader) time(cells [][]byte, rec *sources.Record, id fieldID) (at, end 
 		}
 		return at, end, err
 	}
-	at, end, err = r.times.parse(f.layout, cell)
+	t := &f.time
 	switch {
-	case err == nil:
+	case !t.simple():
+		if at, end, err = r.composed(t, cells, id); t.timeColumn != nil {
+			cell = r.joined
+		}
+	case t.zone != nil:
+		at, end, err = r.clock(t.zone).parse(t.layouts[0], cell)
+	default:
+		at, end, err = r.times.parse(t.layouts[0], cell)
+	}
+	if err == nil {
+		if !end.IsZero() && end.Sub(at) < shortestDay {
+			r.notes.add("the clock showed the "+f.name+" twice, when it was set back; both are taken for possible", rec.Line)
+		}
 		return at, end, nil
-	case errors.Is(err, errMonth):
+	}
+	if errors.Is(err, errMonth) {
 		return at, end, &sources.Refusal{
 			Line: rec.Line, Column: f.spec.Column.Header,
-			Reason: fmt.Sprintf("%s: the month is out of range under the layout %q", quote(string(cell)), f.layout.text),
+			Reason: fmt.Sprintf("%s: the month is out of range under the layout %q", quote(string(cell)), t.text()),
 			Remedy: fmt.Sprintf("day and month stand in another order; correct fields.%s.layout", f.name),
 		}
 	}
-	reason := fmt.Sprintf("%s %v", quote(string(cell)), err)
+	reason := fmt.Sprintf("%s: %v", quote(string(cell)), err)
+	if errors.Is(err, errNoTime) || errors.Is(err, errNoDay) || errors.Is(err, errGap) || errors.Is(err, errFarAway) || errors.Is(err, errNoZone) {
+		reason = fmt.Sprintf("%s %v", quote(string(cell)), err)
+	}
 	if errors.Is(err, errNoTime) {
-		reason += fmt.Sprintf(" (%s)", f.layout.text)
+		reason += fmt.Sprintf(" (%s)", t.text())
 	}
 	return at, end, r.reject(rec, id, reason)
 }
@@ -314,6 +472,9 @@ func (r *reader) checkText(rec *sources.Record, id fieldID, cell []byte) error {
 		if c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7F {
 			return r.reject(rec, id, fmt.Sprintf("the control character 0x%02X stands at byte %d of the cell", c, i+1))
 		}
+	}
+	if _, ok := wrapped(cell); ok {
+		return r.reject(rec, id, fmt.Sprintf("%s is written as a formula; if the provider protects digits so, declare csv.unwrap: true", quote(string(cell))))
 	}
 	return nil
 }

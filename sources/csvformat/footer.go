@@ -3,12 +3,11 @@ package csvformat
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"math/bits"
+	"regexp"
 	"strings"
 
-	"reconciler/money"
 	"reconciler/sources"
 )
 
@@ -26,6 +25,36 @@ func newFooter(cells [][]byte, line int) *footer {
 	return f
 }
 
+// footerRule recognises the footer and knows where it declares what.
+type footerRule struct {
+	match         *regexp.Regexp
+	count, sum    *sources.Column
+	debit, credit *sources.Column
+}
+
+func newFooterRule(footer *sources.Footer, m *sources.Mapping) (*footerRule, error) {
+	if footer == nil {
+		return nil, nil //nolint:nilnil // no rule is a rule: the file has no footer
+	}
+	if footer.Match == "" {
+		return nil, errors.New("match: it is empty; write a regular expression for the first cell of the footer")
+	}
+	match, err := regexp.Compile(footer.Match)
+	if err != nil {
+		return nil, fmt.Errorf("match: %w", err)
+	}
+	if match.MatchString("") {
+		return nil, fmt.Errorf("match: %q matches an empty cell too", footer.Match)
+	}
+	if footer.Sum != nil && m.Amount == nil {
+		return nil, errors.New("sum: there is no field amount to sum up")
+	}
+	if (footer.Debit != nil || footer.Credit != nil) && (m.Amount == nil || m.Amount.Debit == nil) {
+		return nil, errors.New("debit: the amount has no columns debit and credit to sum up")
+	}
+	return &footerRule{match: match, count: footer.Count, sum: footer.Sum, debit: footer.Debit, credit: footer.Credit}, nil
+}
+
 // isFooter reports whether the first cell says that this row is the footer.
 func (r *reader) isFooter(cells [][]byte) bool {
 	rule := r.format.footer
@@ -39,8 +68,9 @@ func (r *reader) afterFooter(line int) error {
 	}
 }
 
-// maxExponent is the most digits that a currency has (CLF, UYW).
-const maxExponent = 4
+// maxExponent is the most digits that a currency may have; ISO 4217 has four
+// at most (CLF, UYW), a provider may declare more.
+const maxExponent = 8
 
 // totals are the control totals that the rows themselves give.
 type totals struct {
@@ -49,11 +79,23 @@ type totals struct {
 	// small collects amounts until they could overflow; its exponent is current.
 	small    int64
 	current  word
-	mixed    bool  // more than one currency
-	used     uint8 // the exponents that occur, as bits
+	mixed    bool   // more than one currency
+	used     uint16 // the exponents that occur, as bits
 	readable int64
 	// unreadable counts rows whose amount is not known.
 	unreadable int64
+	// sides are the sums of the debit and the credit column, by exponent as well.
+	sides [2][maxExponent + 1]big.Int
+}
+
+// addSide counts the magnitude of an amount to its column.
+func (t *totals) addSide(minor int64, currency word) {
+	side := 1
+	if minor < 0 {
+		side = 0
+	}
+	sum := &t.sides[side][min(currency.exponent, maxExponent)]
+	sum.Add(sum, big.NewInt(max(minor, -minor)))
 }
 
 func (t *totals) add(minor int64, currency word) {
@@ -85,153 +127,18 @@ func (t *totals) flush() {
 // exponent that occurs.
 func (t *totals) sum() (total *big.Int, exponent int) {
 	t.flush()
-	total = new(big.Int)
-	exponent = max(bits.Len8(t.used)-1, 0)
-	for e := range t.sums {
+	exponent = max(bits.Len16(t.used)-1, 0)
+	return scaled(&t.sums, exponent), exponent
+}
+
+// scaled adds up sums by exponent, in units of 10^-exponent.
+func scaled(sums *[maxExponent + 1]big.Int, exponent int) *big.Int {
+	total := new(big.Int)
+	for e := range sums {
 		scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(exponent-e, 0))), nil)
-		total.Add(total, scale.Mul(scale, &t.sums[e]))
+		total.Add(total, scale.Mul(scale, &sums[e]))
 	}
-	return total, exponent
-}
-
-// Summary implements sources.Reader.
-func (r *reader) Summary() (sources.Summary, error) {
-	if !errors.Is(r.ended, io.EOF) {
-		if r.ended != nil {
-			return sources.Summary{}, r.ended
-		}
-		return sources.Summary{}, errors.New("summarise statement: it was not read to its end")
-	}
-	s := r.summary
-	rows := s.Rows
-	s.Computed.Count = &rows
-	total, exponent := r.totals.sum()
-	if r.totals.unreadable == 0 && r.totals.readable > 0 && total.IsInt64() && bits.OnesCount8(r.totals.used) == 1 {
-		sum := total.Int64()
-		s.Computed.Sum = &sum
-		if !r.totals.mixed {
-			s.Computed.Currency = r.totals.current.value
-		}
-	}
-	s.EndProof = sources.EndUnproven
-	if r.format.assumed {
-		s.EndProof = sources.EndAssumed
-	}
-	if r.format.footer != nil {
-		if err := r.proveEnd(&s, total, exponent); err != nil {
-			return sources.Summary{}, err
-		}
-	}
-	return s, r.checkYield(&s)
-}
-
-// proveEnd compares the footer with what was read.
-func (r *reader) proveEnd(s *sources.Summary, total *big.Int, exponent int) error {
-	if r.footer == nil {
-		return &sources.Refusal{
-			Reason: fmt.Sprintf("no row matches the footer %q: the file is cut short, or the provider changed it", r.format.footer.match),
-			Remedy: "fetch the file again; if it has no footer any more, correct completeness",
-		}
-	}
-	proven := r.countColumn == noColumn && r.sumColumn == noColumn
-	if r.countColumn != noColumn {
-		declared, err := r.footerNumber("count", r.countColumn, 0)
-		if err != nil {
-			return err
-		}
-		s.Declared.Count = &declared
-		if declared != s.Rows {
-			return &sources.Refusal{
-				Line:   r.footer.line,
-				Reason: fmt.Sprintf("the footer declares %d records, the file has %d", declared, s.Rows),
-				Remedy: "the file is cut short or was changed; fetch it again",
-			}
-		}
-		proven = true
-	}
-	if r.sumColumn != noColumn {
-		compared, err := r.compareSum(s, total, exponent)
-		if err != nil {
-			return err
-		}
-		proven = proven || compared
-	}
-	s.EndProof = sources.EndUnproven
-	if proven {
-		s.EndProof = sources.EndFooter
-	}
-	return nil
-}
-
-// compareSum compares the declared sum, unless a row is unreadable.
-func (r *reader) compareSum(s *sources.Summary, total *big.Int, exponent int) (bool, error) {
-	if r.totals.readable == 0 {
-		exponent = maxExponent // no row says what the sum is in; only zero can be right
-		if f := &r.format.plan.fields[fieldCurrency]; !f.mapped() {
-			exponent = f.constant.exponent
-		}
-	}
-	declared, err := r.footerNumber("sum", r.sumColumn, exponent)
-	if err != nil {
-		return false, err
-	}
-	s.Declared.Sum = &declared
-	s.Declared.Currency = s.Computed.Currency
-	if r.totals.unreadable > 0 {
-		return false, nil
-	}
-	if total.Cmp(big.NewInt(declared)) != 0 {
-		off := new(big.Int).Sub(big.NewInt(declared), total)
-		return false, &sources.Refusal{
-			Line: r.footer.line,
-			Reason: fmt.Sprintf("the footer declares a sum of %s, the rows come to %s; it differs by %s",
-				decimal(big.NewInt(declared), exponent), decimal(total, exponent), decimal(off, exponent)),
-			Remedy: "the file is cut short or was changed; fetch it again",
-		}
-	}
-	return true, nil
-}
-
-// footerNumber reads a number of the footer in the form of the amounts.
-func (r *reader) footerNumber(what string, column, exponent int) (int64, error) {
-	form := r.format.plan.fields[fieldAmount].number
-	bad := func(reason string) error {
-		return &sources.Refusal{
-			Line: r.footer.line, Reason: fmt.Sprintf("the %s in the footer cannot be read: %s", what, reason),
-			Remedy: fmt.Sprintf("the file is cut short, or completeness.footer.%s names the wrong column", what),
-		}
-	}
-	if column >= len(r.footer.cells) {
-		return 0, bad(fmt.Sprintf("it stands in column %d, the footer has %d", column+1, len(r.footer.cells)))
-	}
-	value, err := form.ParseMinor(r.footer.cells[column], exponent)
-	switch {
-	case errors.Is(err, money.ErrEmptyNumber):
-		return 0, bad("the cell is empty")
-	case err != nil:
-		return 0, bad(err.Error())
-	case what == "count" && value < 0:
-		return 0, bad(fmt.Sprintf("%d is negative", value))
-	}
-	return value, nil
-}
-
-// checkYield refuses a document that says nothing at all.
-func (r *reader) checkYield(s *sources.Summary) error {
-	declared := s.Declared.Count != nil || s.Declared.Sum != nil
-	switch {
-	case s.Rows == 0 && !declared:
-		return &sources.Refusal{
-			Reason: "the file has no row, and does not declare that it has none",
-			Remedy: "fetch it again; if the provider sends such files on days without effects, only a footer with a count can prove it",
-		}
-	case s.Rows > 0 && s.Skipped == s.Rows:
-		return &sources.Refusal{
-			Reason: fmt.Sprintf("none of the %d rows belongs to an account of this source", s.Rows),
-			Remedy: "correct accounts, or the field account",
-		}
-	}
-	return nil
+	return total
 }
 
 // decimal writes a value of 10^-exponent as a decimal number.

@@ -21,26 +21,15 @@ import (
 	"time"
 
 	"reconciler/sources"
+	"reconciler/sources/manifest"
 )
-
-// Options is the form of the file (`sources.NAME.csv`).
-type Options struct {
-	// Delimiter between cells, one ASCII character; default ",".
-	Delimiter string `yaml:"delimiter,omitempty" json:"delimiter,omitempty"`
-	// Encoding by any of its usual names (windows-1251); default utf-8.
-	Encoding string `yaml:"encoding,omitempty" json:"encoding,omitempty"`
-	// HeaderRow is the physical line of the header, from 1; the lines before
-	// it are skipped. Default 1; 0 says that there is no header, so that
-	// columns are named by number.
-	HeaderRow *int `yaml:"header_row,omitempty" json:"header_row,omitempty"`
-	// Quote is "double" (default), or "none" where quotes are plain characters.
-	Quote string `yaml:"quote,omitempty" json:"quote,omitempty"`
-}
 
 // Config is what a source declares about its files.
 type Config struct {
-	Options      Options
-	Mapping      sources.Mapping
+	Options sources.CSV
+	Mapping sources.Mapping
+	// Rows says which rows are records; nil: all of them.
+	Rows         *sources.Rows
 	Completeness sources.Completeness
 	// Zone of the source: days and times without an offset are its own. Never nil.
 	Zone *time.Location
@@ -55,22 +44,34 @@ type Config struct {
 
 // Format reads CSV documents of one source. It is safe for concurrent use.
 type Format struct {
-	charset   charset
-	delimiter byte
-	quotes    bool
-	headerRow int
-	plan      plan
-	period    *periodRule
-	footer    *footerRule
-	assumed   bool
-	zone      *time.Location
-	ours      *regexp.Regexp
-	digest    string
+	form     form
+	plan     plan
+	period   *periodRule
+	footer   *footerRule
+	places   []placeRule
+	balances balanceRule
+	sequence sequenceRule
+	manifest *manifest.Rule
+	// extras: there may be rows that are no data.
+	extras bool
+	// followed: every row must agree with the one before.
+	followed bool
+	// dayField has the same day in all rows; noField: it need not.
+	dayField fieldID
+	assumed  bool
+	zone     *time.Location
+	ours     *regexp.Regexp
+	digest   string
 }
 
+// noField says that no field is meant.
+const noField fieldID = -1
+
 var (
-	_ sources.Format = (*Format)(nil)
-	_ sources.Reader = (*reader)(nil)
+	_ sources.Format       = (*Format)(nil)
+	_ sources.PeriodReader = (*reader)(nil)
+	_ sources.PeriodInRows = (*Format)(nil)
+	_ sources.Vouched      = (*Format)(nil)
 )
 
 // New checks a configuration and compiles it. Its error joins everything that
@@ -79,89 +80,92 @@ func New(cfg Config) (*Format, error) {
 	if cfg.Zone == nil {
 		cfg.Zone = time.UTC
 	}
-	f := &Format{zone: cfg.Zone, delimiter: ',', quotes: true, headerRow: 1}
-	errs := []error{f.setOptions(cfg.Options)}
+	f := &Format{zone: cfg.Zone, dayField: noField}
+	errs := []error{f.form.compile(cfg.Options)}
 	var err error
 	if f.plan, err = compilePlan(cfg); err != nil {
 		errs = append(errs, err)
 	}
-	if f.period, err = newPeriodRule(cfg.Completeness.Period, cfg.Zone); err != nil {
-		errs = append(errs, fmt.Errorf("completeness.period.%w", err))
-	}
-	if f.footer, err = newFooterRule(cfg.Completeness.Footer, &cfg.Mapping); err != nil {
-		errs = append(errs, fmt.Errorf("completeness.footer.%w", err))
-	}
-	switch cfg.Completeness.End {
-	case "assumed":
-		f.assumed = true
-	case "", "proven":
-		if cfg.Completeness.Footer == nil {
-			errs = append(errs, errors.New("completeness.end: nothing is configured that could prove the end; declare completeness.footer, or end: assumed"))
-		}
-	default:
-		errs = append(errs, fmt.Errorf("completeness.end: %q is neither proven nor assumed", cfg.Completeness.End))
-	}
+	errs = append(errs, f.compileCompleteness(&cfg))
 	if cfg.Unjournaled != "" {
 		if f.ours, err = regexp.Compile(cfg.Unjournaled); err != nil {
 			errs = append(errs, fmt.Errorf("unjournaled.pattern: %w", err))
 		}
 	}
-	if f.headerRow == 0 {
-		errs = append(errs, f.checkNumbers(cfg.Completeness.Footer))
+	if f.form.headless() {
+		errs = append(errs, checkNumbers(&cfg))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	f.extras = f.form.skipBlank || f.form.ignore != nil || len(f.places) > 0
+	f.followed = f.sequence.column != nil || f.period != nil && f.period.fromColumn != nil
 	f.digest, err = digestOf(cfg, f)
 	return f, err
 }
 
-func (f *Format) setOptions(o Options) error {
+func (f *Format) compileCompleteness(cfg *Config) error {
+	c := &cfg.Completeness
 	var errs []error
-	if o.Delimiter != "" {
-		c := o.Delimiter[0]
-		if len(o.Delimiter) != 1 || c >= 0x80 || c == '"' || c < ' ' && c != '\t' ||
-			c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' {
-			errs = append(errs, fmt.Errorf("csv.delimiter: %q is not one ASCII character that can stand between cells", o.Delimiter))
+	note := func(key string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("completeness.%s%w", key, err))
 		}
-		f.delimiter = c
 	}
 	var err error
-	if f.charset, err = lookupCharset(o.Encoding); err != nil {
-		errs = append(errs, fmt.Errorf("csv.%w", err))
+	f.period, err = newPeriodRule(c.Period, cfg.Zone)
+	note("period.", err)
+	if f.period != nil && f.period.daily {
+		note("period.", f.compileDaily(c.Period.Daily))
 	}
-	if o.HeaderRow != nil {
-		f.headerRow = *o.HeaderRow
-		if f.headerRow < 0 {
-			errs = append(errs, fmt.Errorf("csv.header_row: %d is negative; lines count from 1, 0 says that there is no header", f.headerRow))
+	if f.places, err = newPlaces(c, f.form.headless()); err != nil {
+		errs = append(errs, err)
+	}
+	f.footer, err = newFooterRule(c.Footer, &cfg.Mapping)
+	note("footer.", err)
+	f.balances, err = newBalanceRule(cfg, &f.plan)
+	note("balances.", err)
+	f.sequence, err = newSequenceRule(c.Sequence)
+	note("sequence.", err)
+	f.manifest, err = manifest.New(c.Manifest)
+	note("manifest.", err)
+	if c.Sum != nil && cfg.Mapping.Amount == nil {
+		note("sum: ", errors.New("there is no field amount to sum up"))
+	}
+	switch c.End {
+	case "assumed":
+		f.assumed = true
+	case "", "proven":
+		if !c.Proves() {
+			note("end: ", errors.New("nothing is configured that could prove the end; declare a footer, a count, a sum, balances or a manifest, or end: assumed"))
 		}
-	}
-	switch o.Quote {
-	case "", "double":
-	case "none":
-		f.quotes = false
 	default:
-		errs = append(errs, fmt.Errorf("csv.quote: %q is neither double nor none", o.Quote))
+		note("end: ", fmt.Errorf("%q is neither proven nor assumed", c.End))
 	}
 	return errors.Join(errs...)
 }
 
+func (f *Format) compileDaily(name string) error {
+	for _, id := range []fieldID{fieldOccurred, fieldBooked, fieldSettled} {
+		if f.plan.fields[id].name != name {
+			continue
+		}
+		if f.plan.fields[id].spec == nil {
+			return fmt.Errorf("daily: %s is not mapped", name)
+		}
+		f.dayField = id
+		return nil
+	}
+	return fmt.Errorf("daily: %q is not one of occurred_at, booked_at, settled_at", name)
+}
+
 // checkNumbers requires that a file without a header names no column by header.
-func (f *Format) checkNumbers(footer *sources.Footer) error {
+func checkNumbers(cfg *Config) error {
 	var errs []error
-	named := func(key string, c *sources.Column) {
-		if c != nil && c.Number == 0 {
-			errs = append(errs, fmt.Errorf("%s.column: %q is a header, but csv.header_row: 0 says that there is none; name the column by its number", key, c.Header))
+	for key, c := range sources.NamedColumns(&cfg.Mapping, cfg.Rows, &cfg.Completeness) {
+		if c.Number == 0 {
+			errs = append(errs, fmt.Errorf("%s: %q is a header, but csv.header_row: 0 says that there is none; name the column by its number", key, c.Header))
 		}
-	}
-	for i := range f.plan.fields {
-		if f.plan.fields[i].spec != nil {
-			named("fields."+f.plan.fields[i].name, f.plan.fields[i].spec.Column)
-		}
-	}
-	if footer != nil {
-		named("completeness.footer.count", footer.Count)
-		named("completeness.footer.sum", footer.Sum)
 	}
 	return errors.Join(errs...)
 }
@@ -169,9 +173,10 @@ func (f *Format) checkNumbers(footer *sources.Footer) error {
 // digestOf covers everything that can change what is read, with the defaults
 // written out, so that saying a default changes nothing.
 func digestOf(cfg Config, f *Format) (string, error) {
-	cfg.Options = Options{
-		Delimiter: string(f.delimiter), Encoding: f.charset.name,
-		HeaderRow: &f.headerRow, Quote: fmt.Sprint(f.quotes),
+	quotes := string(f.form.quote)
+	cfg.Options.Delimiter, cfg.Options.Encoding, cfg.Options.Quote = string(f.form.delimiter), f.form.charset.name, quotes
+	if f.form.header == nil {
+		cfg.Options.HeaderRow = &f.form.headerRow
 	}
 	if cfg.Completeness.End == "" {
 		cfg.Completeness.End = "proven"
@@ -181,7 +186,7 @@ func digestOf(cfg Config, f *Format) (string, error) {
 		Version int
 		Zone    string
 		Config  Config
-	}{"csv", 1, cfg.Zone.String(), zoneless(cfg)})
+	}{"csv", 2, cfg.Zone.String(), zoneless(cfg)})
 	if err != nil {
 		return "", fmt.Errorf("digest the mapping: %w", err)
 	}
@@ -203,16 +208,36 @@ func (f *Format) Digest() string { return f.digest }
 // Period reads the period from the name of the delivery, where the
 // configuration has a pattern for it; a name that does not fit is a *sources.Refusal.
 func (f *Format) Period(d sources.Delivery) (sources.Period, error) {
-	if f.period == nil {
+	if f.period == nil || f.period.pattern == nil {
 		return sources.Period{}, nil
 	}
 	return f.period.of(d.Name)
 }
 
+// PeriodInRows reports that only the rows tell the period.
+func (f *Format) PeriodInRows() bool {
+	return f.period != nil && (f.period.daily || f.period.fromColumn != nil)
+}
+
+// ManifestName is the file that must vouch for a delivery; empty if none does.
+func (f *Format) ManifestName(d sources.Delivery) string {
+	if f.manifest == nil {
+		return ""
+	}
+	return f.manifest.Name(d)
+}
+
 // Open reads the preamble and the header. The error is a *sources.Refusal if
 // they are not as declared, anything else is an outage.
 func (f *Format) Open(r io.Reader, d sources.Delivery) (sources.Reader, error) {
-	text, decoded, err := f.charset.open(r)
+	var vouched *int64
+	if f.manifest != nil {
+		var err error
+		if vouched, err = f.manifest.Check(d); err != nil {
+			return nil, err
+		}
+	}
+	text, decoded, err := f.form.charset.open(r)
 	if err != nil {
 		return nil, err
 	}
@@ -221,8 +246,8 @@ func (f *Format) Open(r io.Reader, d sources.Delivery) (sources.Reader, error) {
 		return nil, err
 	}
 	out := &reader{
-		format: f, scan: newScanner(text, f.delimiter, f.quotes, decoded),
-		times: newTimeReader(f.zone, period, d.ModifiedAt),
+		format: f, scan: newScanner(text, &f.form, decoded), vouched: vouched,
+		times: newTimeReader(f.zone, period, d.ModifiedAt), places: make(places, len(f.places)),
 	}
 	if err := out.open(); err != nil {
 		return nil, err

@@ -273,7 +273,7 @@ func TestNewNamesEveryMistake(t *testing.T) {
 			headerRow(0)(c)
 			numbered(c)
 			footer("x", "a", "")(c)
-		}, "completeness.footer.count.column:"},
+		}, "completeness.footer.count:"},
 		{"no status", func(c *csvformat.Config) { c.Mapping.Status = nil }, "fields.status:"},
 		{"status value", func(c *csvformat.Config) { c.Mapping.Status = constant("done") }, "fields.status.value:"},
 		{"status map", func(c *csvformat.Config) {

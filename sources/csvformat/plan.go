@@ -3,11 +3,9 @@ package csvformat
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
-	"reconciler/money"
 	"reconciler/sources"
 )
 
@@ -28,6 +26,7 @@ const (
 	fieldBooked
 	fieldSettled
 	fieldFee
+	fieldNet
 	fieldBatch
 	fieldRelated
 	fieldCount
@@ -40,17 +39,21 @@ type field struct {
 	spec    *sources.Field
 	extract *sources.Extractor
 	// words translates the provider's words; nil for fields that are no words.
-	words    map[string]word
-	number   money.NumberFormat
-	layout   *layout
+	words map[string]word
+	// fallback is what a word outside of words means; nil: a reject.
+	fallback *word
+	anyCase  bool
+	amount   amountRule
+	time     timeRule
 	constant word
 }
 
 // word is one translated word of the provider.
 type word struct {
 	raw, value string
-	// exponent of value, where it is a currency.
-	exponent int
+	// exponent of value, where it is a currency; written is how many decimals
+	// the provider gives it.
+	exponent, written int
 }
 
 // plan is the compiled mapping.
@@ -63,10 +66,21 @@ type plan struct {
 	account string
 	// accounts that the source covers; nil: all of them.
 	accounts map[string]string
+	rows     *rowRule
+	// directed: the columns or marks of the amount say its direction.
+	directed bool
 }
 
-// mapped reports whether the field comes from a column.
+// mapped reports whether the field comes from a column of its own.
 func (f *field) mapped() bool { return f.spec != nil && f.spec.Column != nil }
+
+// exponents are the decimals that the provider gives currencies.
+func exponents(m *sources.Mapping) map[string]int {
+	if m.Currency == nil {
+		return nil
+	}
+	return m.Currency.Exponents
+}
 
 func compilePlan(cfg Config) (plan, error) {
 	m := &cfg.Mapping
@@ -85,6 +99,7 @@ func compilePlan(cfg Config) (plan, error) {
 		fieldBooked:     {name: "booked_at", spec: m.BookedAt},
 		fieldSettled:    {name: "settled_at", spec: m.SettledAt},
 		fieldFee:        {name: "fee", spec: m.Fee},
+		fieldNet:        {name: "net", spec: m.Net},
 		fieldBatch:      {name: "batch_id", spec: m.BatchID},
 		fieldRelated:    {name: "related_id", spec: m.RelatedID},
 	}
@@ -94,9 +109,13 @@ func compilePlan(cfg Config) (plan, error) {
 			errs = append(errs, fmt.Errorf("fields.%s.%w", p.fields[id].name, err))
 		}
 	}
+	p.directed = p.fields[fieldAmount].amount.sides != nil || p.fields[fieldAmount].amount.marks != nil || p.fields[fieldAmount].amount.unmarked != ""
 	errs = append(errs, p.checkWhole(cfg))
+	var err error
+	if p.rows, err = newRowRule(cfg.Rows, m.Kind != nil); err != nil {
+		errs = append(errs, fmt.Errorf("rows.%w", err))
+	}
 	if m.BusinessReference != nil {
-		var err error
 		if p.folder, err = sources.NewFolder(m.BusinessReference.Fold); err != nil {
 			errs = append(errs, fmt.Errorf("fields.business_reference.%w", err))
 		}
@@ -124,8 +143,14 @@ func (p *plan) checkWhole(cfg Config) error {
 	if !has(fieldProviderID) && !has(fieldKey) && !has(fieldReference) {
 		errs = append(errs, errors.New("fields.business_reference: none of provider_operation_id, idempotency_key and business_reference is mapped; no record could be matched"))
 	}
-	if has(fieldAmount) && !has(fieldCurrency) {
-		errs = append(errs, errors.New("fields.currency: not mapped, but amounts need one; declare a column, or currency: {value: EUR}"))
+	if has(fieldAmount) && !has(fieldCurrency) && p.fields[fieldAmount].amount.symbols == nil {
+		errs = append(errs, errors.New("fields.currency: not mapped, but amounts need one; declare a column, currency: {value: EUR}, or amount.symbols"))
+	}
+	if has(fieldNet) && !has(fieldAmount) {
+		errs = append(errs, errors.New("fields.net: mapped without amount"))
+	}
+	if p.directed && has(fieldDirection) {
+		errs = append(errs, errors.New("fields.direction: the columns or marks of the amount say it already; remove one of the two"))
 	}
 	if has(fieldFee) && !has(fieldAmount) {
 		errs = append(errs, errors.New("fields.fee: mapped without amount"))
@@ -141,28 +166,26 @@ func (p *plan) compileField(id fieldID, cfg Config) error {
 	if f.spec == nil {
 		return nil
 	}
-	if (f.spec.Column == nil) == (f.spec.Value == nil) {
-		return errors.New("column: declare exactly one of column and value")
-	}
-	if c := f.spec.Column; c != nil && (c.Number < 0 || c.Number == 0 && strings.TrimSpace(c.Header) == "") {
-		return errors.New("column: name a header, or a number from 1")
+	if err := checkOrigin(id, f.spec); err != nil {
+		return err
 	}
 	if err := checkKeys(id, f.spec); err != nil {
 		return err
 	}
+	var err error
+	f.anyCase = f.spec.AnyCase
 	switch id {
-	case fieldAmount, fieldFee:
-		f.number = money.NumberFormat{Decimal: f.spec.Decimal, Group: f.spec.Group}
-		return f.number.Check()
+	case fieldAmount, fieldFee, fieldNet:
+		f.amount, err = newAmountRule(f.spec, exponents(&cfg.Mapping))
+		return err
 	case fieldOccurred, fieldBooked, fieldSettled:
-		var err error
-		f.layout, err = newLayout(f.spec.Layout, cfg.Zone)
+		f.time, err = newTimeRule(f.spec, cfg.Zone)
 		return err
 	case fieldStatus, fieldKind, fieldDirection:
 		p.signed = p.signed || id == fieldDirection && readsSign(f.spec, p.fields[fieldAmount].spec)
 		return f.compileWords(allowedWords(id))
 	case fieldCurrency:
-		return f.compileCurrencies()
+		return f.compileCurrencies(f.spec.Exponents)
 	case fieldAccount, fieldProviderID, fieldKey, fieldReference, fieldBatch, fieldRelated, fieldCount:
 	}
 	if f.spec.Value != nil {
@@ -174,27 +197,73 @@ func (p *plan) compileField(id fieldID, cfg Config) error {
 	if f.spec.Extract == "" {
 		return nil
 	}
-	var err error
 	f.extract, err = sources.NewExtractor(f.spec.Extract)
 	return err
 }
 
+// checkOrigin requires that a field comes from exactly one place.
+func checkOrigin(id fieldID, s *sources.Field) error {
+	origins := 0
+	for _, set := range []bool{s.Column != nil, s.Value != nil, s.Debit != nil || s.Credit != nil, len(s.Columns) > 0} {
+		if set {
+			origins++
+		}
+	}
+	if origins != 1 {
+		return errors.New("column: declare exactly one of column and value")
+	}
+	for i := range s.Columns {
+		if err := checkColumn(&s.Columns[i]); err != nil {
+			return fmt.Errorf("columns: %w", err)
+		}
+	}
+	switch {
+	case (s.Debit != nil || s.Credit != nil) && id != fieldAmount && id != fieldNet:
+		return errors.New("debit: it is for amount and net only")
+	case len(s.Columns) > 0 && id != fieldFee:
+		return errors.New("columns: it is for fee only")
+	}
+	for _, c := range []*sources.Column{s.Column, s.TimeColumn, s.ZoneColumn} {
+		if c != nil {
+			if err := checkColumn(c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // checkKeys refuses what has no meaning for the field, instead of ignoring it.
 func checkKeys(id fieldID, s *sources.Field) error {
-	number := id == fieldAmount || id == fieldFee
+	number := id == fieldAmount || id == fieldFee || id == fieldNet
 	instant := id == fieldOccurred || id == fieldBooked || id == fieldSettled
 	words := id == fieldStatus || id == fieldKind || id == fieldDirection || id == fieldCurrency
 	text := !number && !instant && !words
+	closed := words && id != fieldCurrency
+	const ofAmounts, ofTimes, ofWords = "amounts", "times", "status, kind, direction and currency"
 	for _, c := range []struct {
 		key        string
 		set, fits  bool
 		only       string
 		constantOK bool
 	}{
-		{"decimal", s.Decimal != "", number, "amounts", false},
-		{"group", s.Group != "", number, "amounts", false},
-		{"layout", s.Layout != "", instant, "times", false},
-		{"map", s.Map != nil, words, "status, kind, direction and currency", false},
+		{"decimal", s.Decimal != "", number, ofAmounts, false},
+		{"group", s.Group != "", number, ofAmounts, false},
+		{"unit", s.Unit != "", number, ofAmounts, false},
+		{"trailing_zeros", s.TrailingZeros, number, ofAmounts, false},
+		{"marks", s.Marks != nil, id == fieldAmount || id == fieldNet, "amount and net", false},
+		{"symbols", s.Symbols != nil, number, ofAmounts, false},
+		{"equals", s.Equals != "", id == fieldNet, "net", false},
+		{"exponents", s.Exponents != nil, id == fieldCurrency, "currency", true},
+		{"layout", s.Layout != "", instant, ofTimes, false},
+		{"layouts", s.Layouts != nil, instant, ofTimes, false},
+		{"time_column", s.TimeColumn != nil, instant, ofTimes, false},
+		{"timezone", s.Timezone != "", instant, ofTimes, false},
+		{"zone_column", s.ZoneColumn != nil, instant, ofTimes, false},
+		{"zones", s.Zones != nil, instant, ofTimes, false},
+		{"map", s.Map != nil, words, ofWords, false},
+		{"any_case", s.AnyCase, words, ofWords, false},
+		{"default", s.Default != nil, closed, "status, kind and direction", false},
 		{"extract", s.Extract != "", text, "identifiers and references", false},
 		{"fold", s.Fold != nil, id == fieldReference, "business_reference", false},
 		{"unique_per", s.UniquePer != "", id == fieldProviderID, "provider_operation_id", false},
@@ -253,6 +322,12 @@ func (f *field) compileWords(allowed []string) error {
 		f.constant = word{value: *f.spec.Value} // not the provider's word
 		return nil
 	}
+	if f.spec.Default != nil {
+		if !slices.Contains(allowed, *f.spec.Default) {
+			return fmt.Errorf("default: %q is not one of %s", *f.spec.Default, strings.Join(allowed, ", "))
+		}
+		f.fallback = &word{value: *f.spec.Default}
+	}
 	f.words = make(map[string]word)
 	if f.spec.Map == nil {
 		for _, w := range allowed {
@@ -264,18 +339,38 @@ func (f *field) compileWords(allowed []string) error {
 		if !slices.Contains(allowed, to) {
 			return fmt.Errorf("map: %q is not one of %s", to, strings.Join(allowed, ", "))
 		}
-		f.words[strings.TrimSpace(from)] = word{raw: from, value: to}
+		if err := f.addWord(from, word{raw: from, value: to}); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (f *field) compileCurrencies() error {
-	if f.spec.Value != nil {
-		exponent, ok := money.Exponent(*f.spec.Value)
-		if !ok {
-			return fmt.Errorf("value: %q is not an ISO 4217 currency", *f.spec.Value)
+// addWord refuses two entries that are the same word with different meanings.
+func (f *field) addWord(from string, w word) error {
+	key := strings.TrimSpace(from)
+	if f.anyCase {
+		key = strings.ToLower(key)
+	}
+	if other, ok := f.words[key]; ok && other.value != w.value {
+		return fmt.Errorf("map: %q and %q are the same word with two meanings", from, other.raw)
+	}
+	f.words[key] = w
+	return nil
+}
+
+func (f *field) compileCurrencies(exponents map[string]int) error {
+	for code, digits := range exponents {
+		if len(code) != 3 || strings.ToUpper(code) != code || digits < 0 || digits > maxExponent {
+			return fmt.Errorf("exponents: %q: %d is not a code of three capital letters with 0 to %d decimals", code, digits, maxExponent)
 		}
-		f.constant = word{raw: *f.spec.Value, value: *f.spec.Value, exponent: exponent}
+	}
+	if f.spec.Value != nil {
+		w, err := currencyWord(*f.spec.Value, exponents)
+		if err != nil {
+			return fmt.Errorf("value: %w", err)
+		}
+		f.constant = w
 		return nil
 	}
 	if f.spec.Map == nil {
@@ -283,37 +378,13 @@ func (f *field) compileCurrencies() error {
 	}
 	f.words = make(map[string]word, len(f.spec.Map))
 	for from, to := range f.spec.Map {
-		exponent, ok := money.Exponent(to)
-		if !ok {
-			return fmt.Errorf("map: %q is not an ISO 4217 currency", to)
+		w, err := currencyWord(to, exponents)
+		if err != nil {
+			return fmt.Errorf("map: %w", err)
 		}
-		f.words[strings.TrimSpace(from)] = word{raw: from, value: to, exponent: exponent}
+		if err := f.addWord(from, w); err != nil {
+			return err
+		}
 	}
 	return nil
-}
-
-// footerRule recognises the footer and knows where it declares what.
-type footerRule struct {
-	match      *regexp.Regexp
-	count, sum *sources.Column
-}
-
-func newFooterRule(footer *sources.Footer, m *sources.Mapping) (*footerRule, error) {
-	if footer == nil {
-		return nil, nil //nolint:nilnil // no rule is a rule: the file has no footer
-	}
-	if footer.Match == "" {
-		return nil, errors.New("match: it is empty; write a regular expression for the first cell of the footer")
-	}
-	match, err := regexp.Compile(footer.Match)
-	if err != nil {
-		return nil, fmt.Errorf("match: %w", err)
-	}
-	if match.MatchString("") {
-		return nil, fmt.Errorf("match: %q matches an empty cell too", footer.Match)
-	}
-	if footer.Sum != nil && m.Amount == nil {
-		return nil, errors.New("sum: there is no field amount to sum up")
-	}
-	return &footerRule{match: match, count: footer.Count, sum: footer.Sum}, nil
 }

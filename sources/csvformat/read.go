@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"reconciler/sources"
 )
@@ -20,18 +21,37 @@ type reader struct {
 	format *Format
 	scan   *scanner
 	times  timeReader
-	// columns of the fields, from 0.
-	columns [fieldCount]int
+	// clocks read the times of other zones than the source's; zones are those
+	// that rows have named.
+	clocks map[*time.Location]*timeReader
+	zones  map[string]*time.Location
+	joined []byte
+	// positions of the columns.
+	positions
 	// width of every row; 0 until it is known.
 	width  int
 	header []string
-	// countColumn and sumColumn of the footer, from 0.
-	countColumn, sumColumn int
-	footer                 *footer
-	arena                  strings.Builder
-	currency               word // the last one that was read
-	totals                 totals
-	summary                sources.Summary
+	// rawHeader is the header as it stands in the file, for finding it again.
+	rawHeader  []string
+	headerLine int
+	footer     *footer
+	places     places
+	arena      strings.Builder
+	currency   word // the last one that was read
+	totals     totals
+	ledger     ledger
+	sequence   sequence
+	period     periodOfRows
+	// vouched is the count that the manifest declares; nil: none.
+	vouched *int64
+	// rowCurrency and netMinor of the row in hand.
+	rowCurrency word
+	netMinor    int64
+	hasNet      bool
+	summary     sources.Summary
+	// foreign counts rows of accounts that the source does not cover.
+	foreign int64
+	notes   notes
 	// ended is what Next answers from now on.
 	ended error
 }
@@ -53,66 +73,13 @@ func (r *reader) open() error {
 			Remedy: "declare csv.encoding: utf-16le or utf-16be",
 		}
 	}
-	if r.format.headerRow == 0 {
+	if r.format.form.headless() {
 		return nil // the first row tells the width
 	}
-	for range r.format.headerRow - 1 {
-		if err := r.scan.skipLine(); err != nil {
-			return r.noHeader(err)
-		}
-	}
-	cells, line, err := r.scan.row()
-	if err != nil {
-		return r.noHeader(err)
-	}
-	r.header = make([]string, len(cells))
-	for i, cell := range cells {
-		r.header[i] = strings.TrimSpace(string(cell))
-	}
-	r.width = len(cells)
-	return r.findColumns(line)
-}
-
-func (r *reader) noHeader(err error) error {
-	if !errors.Is(err, io.EOF) {
+	if err := r.findHeader(); err != nil {
 		return err
 	}
-	return &sources.Refusal{
-		Line: r.format.headerRow, Reason: "the file ends before its header",
-		Remedy: "the file is cut short, or csv.header_row is wrong",
-	}
-}
-
-// findColumns resolves the mapping against the header, or against the width of
-// the first row where there is none.
-func (r *reader) findColumns(line int) error {
-	for id := range fieldCount {
-		r.columns[id] = noColumn
-		f := &r.format.plan.fields[id]
-		if !f.mapped() {
-			continue
-		}
-		at, err := r.find(*f.spec.Column, line)
-		if err != nil {
-			return err
-		}
-		r.columns[id] = at
-	}
-	r.countColumn, r.sumColumn = noColumn, noColumn
-	rule := r.format.footer
-	if rule == nil {
-		return nil
-	}
-	var err error
-	if rule.count != nil {
-		if r.countColumn, err = r.find(*rule.count, line); err != nil {
-			return err
-		}
-	}
-	if rule.sum != nil {
-		r.sumColumn, err = r.find(*rule.sum, line)
-	}
-	return err
+	return r.knowPeriod()
 }
 
 // find returns the position of a column. Headers are compared without regard
@@ -173,6 +140,16 @@ func (r *reader) Next(rec *sources.Record) error {
 		if len(cells) == 1 && len(cells[0]) == 0 && r.width != 1 {
 			continue // an empty line
 		}
+		if r.format.extras {
+			noRow, err := r.outside(cells, line)
+			if err != nil {
+				r.ended = err
+				break
+			}
+			if noRow {
+				continue
+			}
+		}
 		if r.width == 0 {
 			r.width = len(cells)
 			if r.ended = r.findColumns(line); r.ended != nil {
@@ -188,8 +165,17 @@ func (r *reader) Next(rec *sources.Record) error {
 			continue
 		}
 		if len(cells) != r.width {
-			r.ended = r.ragged(len(cells), line)
+			if r.ended = r.ragged(len(cells), line); r.ended == nil {
+				*rec = sources.Record{}
+				return r.raggedRow(len(cells), line)
+			}
 			break
+		}
+		if r.rawHeader != nil && string(cells[0]) == r.rawHeader[0] && r.isHeader(cells) {
+			if r.ended = r.headerAgain(line); r.ended != nil {
+				break
+			}
+			continue
 		}
 		if done, err := r.row(cells, line, rec); done || err != nil {
 			return err
@@ -198,21 +184,93 @@ func (r *reader) Next(rec *sources.Record) error {
 	return r.ended
 }
 
+// outside reports a row that is no data: blank, to be ignored, or the place of
+// a total.
+func (r *reader) outside(cells [][]byte, line int) (bool, error) {
+	f := &r.format.form
+	if f.skipBlank && blank(cells) {
+		return true, nil
+	}
+	if f.ignore != nil && f.ignore.Match(trim(cells[0])) {
+		return true, nil
+	}
+	return r.isPlace(cells, line)
+}
+
+func blank(cells [][]byte) bool {
+	for _, cell := range cells {
+		if len(trim(cell)) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *reader) isHeader(cells [][]byte) bool {
+	for i, cell := range cells {
+		if string(cell) != r.rawHeader[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// headerAgain judges a row that equals the header: files were joined.
+func (r *reader) headerAgain(line int) error {
+	if r.format.form.skipHeaders {
+		r.notes.add("the header is repeated", line)
+		return nil
+	}
+	return &sources.Refusal{
+		Line: line, Reason: fmt.Sprintf("the header of line %d is repeated", r.headerLine),
+		Remedy: "several files were joined; if the provider does that, declare csv.repeated_header: skip",
+	}
+}
+
 // row reads one data row; done is false for a row that is skipped.
 func (r *reader) row(cells [][]byte, line int, rec *sources.Record) (done bool, err error) {
 	r.summary.Rows++
 	*rec = sources.Record{Line: line}
+	if r.format.followed {
+		if err := r.followRow(cells, line); err != nil {
+			return true, r.failed(rec, err)
+		}
+	}
 	skip, err := r.read(cells, rec)
 	if err != nil {
+		r.lostEntry()
 		return true, r.failed(rec, err)
 	}
 	if skip {
 		r.summary.Skipped++
 		return false, nil
 	}
+	if r.format.balances.on {
+		if err := r.enter(cells, rec); err != nil {
+			return true, r.failed(rec, err)
+		}
+	}
+	if r.format.dayField != noField {
+		if err := r.sameDay(rec); err != nil {
+			return true, r.failed(rec, err)
+		}
+	}
 	r.summary.Records++
 	r.noteTime(rec)
 	return true, nil
+}
+
+// followRow checks what every row must agree in, skipped ones too.
+func (r *reader) followRow(cells [][]byte, line int) error {
+	if r.sequenceColumn != noColumn {
+		if err := r.count(cells, line); err != nil {
+			return err
+		}
+	}
+	if r.fromColumn != noColumn {
+		return r.samePeriod(cells, line)
+	}
+	return nil
 }
 
 // failed counts a reject; any other error ends the reading. Nothing of the row
@@ -241,8 +299,20 @@ func (r *reader) noteTime(rec *sources.Record) {
 	}
 }
 
+// raggedRow rejects a row of the wrong width, where the source declares that.
+func (r *reader) raggedRow(cells, line int) error {
+	r.summary.Rows++
+	r.summary.Rejects++
+	r.totals.unreadable++
+	r.lostEntry()
+	return &sources.Reject{Line: line, Reason: fmt.Sprintf("the row has %d cells, %d are needed", cells, r.width)}
+}
+
 // ragged reads on to name every row of a wrong width, up to a bound.
 func (r *reader) ragged(cells, line int) error {
+	if r.format.form.rejectRagged {
+		return nil
+	}
 	first := line
 	lines := []string{fmt.Sprintf("line %d has %d", line, cells)}
 	more := 0
@@ -255,6 +325,9 @@ func (r *reader) ragged(cells, line int) error {
 			return err
 		}
 		if len(row) == r.width || len(row) == 1 && len(row[0]) == 0 || r.isFooter(row) {
+			continue
+		}
+		if noRow, _ := r.outside(row, at); noRow { //nolint:errcheck // the file is refused already
 			continue
 		}
 		if len(lines) == maxListed {

@@ -29,8 +29,12 @@ var errMore = errors.New("the row goes on")
 type scanner struct {
 	src       io.Reader
 	delimiter byte
-	// quotes is false where the source declares that a quote is a plain character.
-	quotes bool
+	// quote is 0 where the source declares that quotes are plain characters.
+	quote byte
+	// comment begins a line that is no row; empty: none does.
+	comment []byte
+	// unwrap takes ="00123" for 00123.
+	unwrap bool
 	// decoded says that the text was converted, so that U+FFFD means damage.
 	decoded bool
 
@@ -53,9 +57,9 @@ type span struct {
 	doubled  bool
 }
 
-func newScanner(src io.Reader, delimiter byte, quotes, decoded bool) *scanner {
+func newScanner(src io.Reader, f *form, decoded bool) *scanner {
 	return &scanner{
-		src: src, delimiter: delimiter, quotes: quotes, decoded: decoded,
+		src: src, delimiter: f.delimiter, quote: f.quote, comment: f.comment, unwrap: f.unwrap, decoded: decoded,
 		buf: make([]byte, bufferSize), line: 1,
 	}
 }
@@ -84,6 +88,11 @@ func (s *scanner) hasZeroByte() bool {
 // empty line is a row with one empty cell.
 func (s *scanner) row() ([][]byte, int, error) {
 	for {
+		if len(s.comment) > 0 {
+			if err := s.skipComments(); err != nil {
+				return nil, s.line, err
+			}
+		}
 		at := s.line
 		err := s.plainRow()
 		if err == nil {
@@ -98,23 +107,59 @@ func (s *scanner) row() ([][]byte, int, error) {
 	}
 }
 
-// skipLine drops one physical line, whatever stands in it.
-func (s *scanner) skipLine() error {
+// skipComments drops the lines that begin like a comment.
+func (s *scanner) skipComments() error {
 	for {
-		if at := bytes.IndexByte(s.buf[s.pos:s.end], '\n'); at >= 0 {
-			s.pos += at + 1
-			s.line++
+		for s.end-s.pos < len(s.comment) && !s.eof {
+			if err := s.fill(); err != nil {
+				return err
+			}
+		}
+		if !bytes.HasPrefix(s.buf[s.pos:s.end], s.comment) {
 			return nil
+		}
+		if _, err := s.skipLine(); err != nil {
+			return err
+		}
+	}
+}
+
+// peekLine returns the next physical line without its end, whatever stands in
+// it, and leaves it there. It is valid until the scanner moves on.
+func (s *scanner) peekLine() ([]byte, error) {
+	line, _, err := s.physicalLine()
+	return line, err
+}
+
+// skipLine drops one physical line, and returns it as peekLine does.
+func (s *scanner) skipLine() ([]byte, error) {
+	line, next, err := s.physicalLine()
+	if err != nil {
+		return nil, err
+	}
+	s.pos = next
+	s.line++
+	return line, nil
+}
+
+// physicalLine returns the next line and where the one behind it begins.
+func (s *scanner) physicalLine() (line []byte, next int, err error) {
+	searched := 0
+	for {
+		rest := s.buf[s.pos:s.end]
+		if at := bytes.IndexByte(rest[searched:], '\n'); at >= 0 {
+			at += searched
+			return bytes.TrimRight(rest[:at], "\r"), s.pos + at + 1, nil
 		}
 		if s.eof {
-			if s.pos == s.end {
-				return io.EOF
+			if len(rest) == 0 {
+				return nil, 0, io.EOF
 			}
-			s.pos = s.end
-			return nil
+			return bytes.TrimRight(rest, "\r"), s.end, nil
 		}
+		searched = len(rest)
 		if err := s.fill(); err != nil {
-			return err
+			return nil, 0, err
 		}
 	}
 }
@@ -135,7 +180,7 @@ func (s *scanner) plainRow() error {
 		length, next = len(rest), s.end
 	}
 	row := rest[:length]
-	if s.quotes && bytes.IndexByte(row, '"') >= 0 {
+	if s.quote != 0 && bytes.IndexByte(row, s.quote) >= 0 {
 		return s.quotedRow()
 	}
 	for len(row) > 0 && row[len(row)-1] == '\r' {
@@ -145,9 +190,30 @@ func (s *scanner) plainRow() error {
 		return bareReturn(s.line)
 	}
 	s.split(row)
+	if s.unwrap && s.quote == 0 {
+		s.unwrapCells()
+	}
 	s.pos = next
 	s.line++
 	return nil
+}
+
+// unwrapCells takes every cell of exactly the form ="text" for its text.
+func (s *scanner) unwrapCells() {
+	for i, cell := range s.cells {
+		if inner, ok := wrapped(cell); ok {
+			s.cells[i] = inner
+		}
+	}
+}
+
+// wrapped returns the text of a cell of the form ="text".
+func wrapped(cell []byte) ([]byte, bool) {
+	if len(cell) < 3 || cell[0] != '=' || cell[1] != '"' || cell[len(cell)-1] != '"' {
+		return nil, false
+	}
+	inner := cell[2 : len(cell)-1]
+	return inner, bytes.IndexByte(inner, '"') < 0
 }
 
 // split cuts a row without quotes at its delimiters, eight bytes at a time:
@@ -217,9 +283,12 @@ func (s *scanner) quotedRow() error {
 	for _, c := range s.spans {
 		text := s.buf[c.from:c.to]
 		if c.doubled {
-			text = undouble(text)
+			text = undouble(text, s.quote)
 		}
 		s.cells = append(s.cells, text)
+	}
+	if s.unwrap {
+		s.unwrapCells()
 	}
 	s.pos, s.line = at, line
 	return nil
@@ -231,14 +300,22 @@ func (s *scanner) cell(at int, line *int) (span, int, error) {
 	if at == s.end && !s.eof {
 		return span{}, 0, errMore
 	}
-	if at == s.end || s.buf[at] != '"' {
+	if s.unwrap && at < s.end && s.buf[at] == '=' {
+		if at+1 == s.end && !s.eof {
+			return span{}, 0, errMore
+		}
+		if at+1 < s.end && s.buf[at+1] == s.quote {
+			at++ // the wrapper of a spreadsheet, without quotes of its own
+		}
+	}
+	if at == s.end || s.buf[at] != s.quote {
 		return s.unquotedCell(at, *line)
 	}
 	opened := *line
 	at++
 	c := span{from: at}
 	for {
-		i := bytes.IndexByte(s.buf[at:s.end], '"')
+		i := bytes.IndexByte(s.buf[at:s.end], s.quote)
 		if i < 0 && !s.eof {
 			return span{}, 0, errMore
 		}
@@ -253,7 +330,7 @@ func (s *scanner) cell(at int, line *int) (span, int, error) {
 		if at == s.end && !s.eof {
 			return span{}, 0, errMore
 		}
-		if at < s.end && s.buf[at] == '"' {
+		if at < s.end && s.buf[at] == s.quote {
 			c.doubled = true
 			at++
 			continue
@@ -277,11 +354,8 @@ func (s *scanner) unquotedCell(at, line int) (span, int, error) {
 		case s.delimiter, '\n', '\r':
 			c.to = at
 			return c, at, nil
-		case '"':
-			return span{}, 0, &sources.Refusal{
-				Line: line, Reason: "a quote stands inside an unquoted cell",
-				Remedy: "a cell with quotes must be quoted, and its quotes doubled; if quotes mean nothing in this file, declare csv.quote: none",
-			}
+		case s.quote:
+			return span{}, 0, s.strayQuote(at, line)
 		}
 	}
 	if !s.eof {
@@ -291,12 +365,24 @@ func (s *scanner) unquotedCell(at, line int) (span, int, error) {
 	return c, at, nil
 }
 
-// undouble turns "" into ", in place.
-func undouble(text []byte) []byte {
+func (s *scanner) strayQuote(at, line int) error {
+	r := &sources.Refusal{
+		Line: line, Reason: "a quote stands inside an unquoted cell",
+		Remedy: "a cell with quotes must be quoted, and its quotes doubled; if quotes mean nothing in this file, declare csv.quote: none",
+	}
+	if at > 0 && s.buf[at-1] == '=' && !s.unwrap {
+		r.Reason = `a cell is written as a formula, ="…"`
+		r.Remedy = "if the provider protects digits so, declare csv.unwrap: true"
+	}
+	return r
+}
+
+// undouble turns two quotes into one, in place.
+func undouble(text []byte, quote byte) []byte {
 	out := text[:0]
 	for i := 0; i < len(text); i++ {
 		out = append(out, text[i])
-		if text[i] == '"' {
+		if text[i] == quote {
 			i++
 		}
 	}

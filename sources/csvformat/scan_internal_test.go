@@ -16,7 +16,7 @@ import (
 
 // scanAll returns the rows of a text, without empty lines.
 func scanAll(text string, delimiter byte) ([][]string, error) {
-	return rowsOf(newScanner(strings.NewReader(text), delimiter, true, false))
+	return rowsOf(newScanner(strings.NewReader(text), &form{delimiter: delimiter, quote: '"'}, false))
 }
 
 func rowsOf(s *scanner) ([][]string, error) {
@@ -118,11 +118,11 @@ func FuzzWriteThenScan(f *testing.F) {
 
 func TestLinesAreCounted(t *testing.T) {
 	t.Parallel()
-	s := newScanner(strings.NewReader("one\r\ntwo\n\"x\ny\r\nz\",w\n\nlast"), ',', true, false)
+	s := newScanner(strings.NewReader("one\r\ntwo\n\"x\ny\r\nz\",w\n\nlast"), &form{delimiter: ',', quote: '"'}, false)
 	if err := s.start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.skipLine(); err != nil {
+	if _, err := s.skipLine(); err != nil {
 		t.Fatal(err)
 	}
 	var lines []int
@@ -153,7 +153,7 @@ func TestBufferBorders(t *testing.T) {
 			[]string{"plain", strings.Repeat("q", 200-i), "€"})
 	}
 	for size := 8; size < 1000; size += 7 {
-		s := newScanner(strings.NewReader(text.String()), ',', true, false)
+		s := newScanner(strings.NewReader(text.String()), &form{delimiter: ',', quote: '"'}, false)
 		s.buf = make([]byte, size)
 		got, err := rowsOf(s)
 		if err != nil {

@@ -44,7 +44,7 @@ func statements(tb testing.TB) []statement {
 	column := func(name string) *sources.Column { return &sources.Column{Header: name} }
 	three, none := 3, 0
 	acme := csvformat.Config{
-		Options: csvformat.Options{Delimiter: ";", Encoding: "windows-1251", HeaderRow: &three},
+		Options: sources.CSV{Delimiter: ";", Encoding: "windows-1251", HeaderRow: &three},
 		Mapping: sources.Mapping{
 			ProviderOperationID: byHeader("ID"),
 			BusinessReference:   &sources.Field{Column: column("Purpose"), Extract: "application-[0-9]+"},
@@ -72,7 +72,7 @@ func statements(tb testing.TB) []statement {
 		Account: "main", Unjournaled: "^application-",
 	}
 	umsatz := csvformat.Config{
-		Options: csvformat.Options{Delimiter: ";", Encoding: "iso-8859-15"},
+		Options: sources.CSV{Delimiter: ";", Encoding: "iso-8859-15"},
 		Mapping: sources.Mapping{
 			Account: byHeader("Konto"), BusinessReference: &sources.Field{Column: column("Verwendungszweck"), Extract: `EREF\+(\S+)`},
 			Amount: withNumber(byHeader("Betrag"), ",", "."), Currency: byHeader("Währung"),
@@ -86,7 +86,7 @@ func statements(tb testing.TB) []statement {
 		Zone: zone("Europe/Berlin"), Accounts: []string{"DE01"},
 	}
 	listing := csvformat.Config{
-		Options: csvformat.Options{Delimiter: "\t"},
+		Options: sources.CSV{Delimiter: "\t"},
 		Mapping: sources.Mapping{
 			BusinessReference: byHeader("Reference"), Amount: byHeader("Amount"), Currency: byHeader("Currency"),
 			Status: constant("succeeded"), OccurredAt: withLayout(byHeader("Occurred"), "2006-01-02 15:04:05"),
@@ -98,7 +98,7 @@ func statements(tb testing.TB) []statement {
 		Zone: zone("America/New_York"), Account: "main",
 	}
 	tickets := csvformat.Config{
-		Options: csvformat.Options{HeaderRow: &none},
+		Options: sources.CSV{HeaderRow: &none},
 		Mapping: sources.Mapping{
 			BusinessReference: byNumber(2), OccurredAt: withLayout(byNumber(3), "2006-01-02"),
 			Status: withMap(byNumber(4), map[string]string{"open": "succeeded", "closed": "succeeded"}), Kind: constant("ticket"),

@@ -26,6 +26,8 @@ type layout struct {
 	day bool
 	// zoned: the layout has an offset or a zone, its values are instants.
 	zoned bool
+	// epoch is how many of its units make a second, for numbers since 1970.
+	epoch int64
 	steps []step // nil: only the time package can read it
 }
 
@@ -51,8 +53,13 @@ const (
 
 // newLayout checks a layout in the form of the time package.
 func newLayout(text string, zone *time.Location) (*layout, error) {
-	if text == "" {
+	switch text {
+	case "":
 		text = time.RFC3339
+	case "unix":
+		return &layout{text: text, zone: zone, zoned: true, epoch: 1}, nil
+	case "unix_ms":
+		return &layout{text: text, zone: zone, zoned: true, epoch: 1000}, nil
 	}
 	// What a layout can tell shows in what it writes.
 	base := time.Date(2026, time.March, 4, 5, 6, 7, 0, time.UTC)
@@ -242,9 +249,13 @@ type dayBounds struct {
 	skipped bool
 }
 
-// parse reads one value. For a day, end is the start of the next one;
+// parse reads one value. For a day, end is the start of the next one; for a
+// time that the clock showed twice it is the later instant (exclusive);
 // otherwise it is zero. Both are UTC.
 func (r *timeReader) parse(l *layout, text []byte) (at, end time.Time, err error) {
+	if l.epoch > 0 {
+		return r.sinceEpoch(text, l.epoch)
+	}
 	c, ok := clock{}, false
 	if l.steps != nil {
 		c, ok = l.read(text)
@@ -278,11 +289,36 @@ func (r *timeReader) parse(l *layout, text []byte) (at, end time.Time, err error
 	case day.even:
 		return r.plausible(day.start+seconds, c.nanosecond)
 	}
-	unix, ok := localInstant(r.zone, c)
+	first, last, ok := localInstants(r.zone, c)
 	if !ok {
 		return at, end, errGap
 	}
-	return r.plausible(unix, c.nanosecond)
+	if at, _, err = r.plausible(first, c.nanosecond); err == nil && last > first {
+		end = time.Unix(last, int64(c.nanosecond)).Add(time.Microsecond).UTC()
+	}
+	return at, end, err
+}
+
+// sinceEpoch reads a decimal number of seconds or of parts of them.
+func (r *timeReader) sinceEpoch(text []byte, unit int64) (at, end time.Time, err error) {
+	number := text
+	var whole int64
+	for len(number) > 0 && number[0] >= '0' && number[0] <= '9' && whole < 1<<50 {
+		whole = whole*10 + int64(number[0]-'0')
+		number = number[1:]
+	}
+	if len(text) == 0 || text[0] < '0' || text[0] > '9' {
+		return at, end, errNoTime
+	}
+	nanosecond := 0
+	if unit == 1 {
+		number = fraction(number, nil, &nanosecond)
+	}
+	if len(number) > 0 {
+		return at, end, errNoTime
+	}
+	part := whole % unit * (int64(time.Second) / unit)
+	return r.plausible(whole/unit, nanosecond+int(part))
 }
 
 func (r *timeReader) plausible(unix int64, nanosecond int) (at, end time.Time, err error) {
@@ -356,7 +392,7 @@ func startOfDay(zone *time.Location, year, month, day int) time.Time {
 	c := clock{year: year, month: month, day: day}
 	noon := time.Date(year, time.Month(month), day, 12, 0, 0, 0, zone)
 	c.year, c.month, c.day = noon.Year(), int(noon.Month()), noon.Day()
-	if unix, ok := localInstant(zone, c); ok {
+	if unix, _, ok := localInstants(zone, c); ok {
 		return time.Unix(unix, 0).In(zone)
 	}
 	// Midnight was skipped: the day begins with the change of the clock.
@@ -364,9 +400,9 @@ func startOfDay(zone *time.Location, year, month, day int) time.Time {
 	return start
 }
 
-// localInstant is the instant at which a clock in the zone shows that time:
-// the first one if it shows it twice, none if it skips it.
-func localInstant(zone *time.Location, c clock) (unix int64, ok bool) {
+// localInstants are the instants at which a clock in the zone shows that time:
+// twice the same one, two where it was set back over it, none if it skips it.
+func localInstants(zone *time.Location, c clock) (first, last int64, ok bool) {
 	wall := daysSinceEpoch(c.year, c.month, c.day)*86400 + int64(c.hour*3600+c.minute*60+c.second)
 	about := time.Unix(wall, 0).In(zone)
 	// Offsets that can hold at that time are those a day before and after it,
@@ -377,11 +413,15 @@ func localInstant(zone *time.Location, c clock) (unix int64, ok bool) {
 	_, offsets[2] = about.Add(24 * time.Hour).Zone()
 	for _, offset := range offsets {
 		at := wall - int64(offset)
-		if _, valid := time.Unix(at, 0).In(zone).Zone(); valid == offset && (!ok || at < unix) {
-			unix, ok = at, true
+		if _, valid := time.Unix(at, 0).In(zone).Zone(); valid != offset {
+			continue
 		}
+		if !ok {
+			first, last, ok = at, at, true
+		}
+		first, last = min(first, at), max(last, at)
 	}
-	return unix, ok
+	return first, last, ok
 }
 
 func daysIn(year, month int) int {
