@@ -271,7 +271,7 @@ func TestCasesOfSources(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	kinds := []string{"statement_rejected", "record_key_conflict", "unjournaled_effect"}
-	sync := func(job string, kinds []string, extra ...reconcile.Finding) {
+	look := func(job string, kinds []string, extra ...reconcile.Finding) {
 		t.Helper()
 		scope := w.scope()
 		rejected, err := w.store.Rejected(t.Context(), scope)
@@ -288,30 +288,30 @@ func TestCasesOfSources(t *testing.T) {
 	w.load(w.of(0, 1, 5))
 	broken := w.of(0, 1, 6)
 	w.quarantine(broken)
-	sync("payments", kinds)
+	look("payments", kinds)
 	equal(t, "rejected", w.lines(`SELECT kind, state FROM reconciler.exceptions`), "[statement_rejected open]")
 	before := w.tables("reconciler.exceptions")
-	sync("payments", kinds)
+	look("payments", kinds)
 	if diff := cmp.Diff(before, w.tables("reconciler.exceptions")); diff != "" {
 		t.Errorf("seen again (-before +after):\n%s", diff)
 	}
 	repaired := w.of(0, 1, 7, w.rec("a"))
 	repaired.Name = broken.Name
 	w.load(repaired)
-	sync("payments", kinds)
+	look("payments", kinds)
 	equal(t, "repaired", w.lines(`SELECT kind, state FROM reconciler.exceptions`), "[statement_rejected auto_resolved]")
 
 	// A gap is closed by a whole run of the job that sees it no more.
 	gap := reconcile.Finding{Kind: "coverage_gap", Severity: matcher.Medium, Source: "bank", Subject: "main gap", Note: "n"}
 	all := append(slices.Clone(kinds), "coverage_gap")
 	gaps := func() []string { return w.lines(`SELECT state FROM reconciler.exceptions WHERE kind = 'coverage_gap'`) }
-	sync("payments", all, gap)
+	look("payments", all, gap)
 	equal(t, "gap", gaps(), "[open]")
-	sync("payments", kinds)
+	look("payments", kinds)
 	equal(t, "a part of the job", gaps(), "[open]")
-	sync("refunds", all)
+	look("refunds", all)
 	equal(t, "another job", gaps(), "[open]")
-	sync("payments", all)
+	look("payments", all)
 	equal(t, "closed", gaps(), "[auto_resolved]")
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"reconciler/journal"
 	"reconciler/matcher"
-	"reconciler/reconcile"
 	"reconciler/sources"
 )
 
@@ -271,5 +270,4 @@ func TestBatchesGoThroughAllKeys(t *testing.T) {
 	if err != nil || len(b.Subjects) != 1 {
 		t.Errorf("by workflow = %d, %v", len(b.Subjects), err)
 	}
-	var _ reconcile.Scope = scope
 }

@@ -28,13 +28,11 @@ func TestCoverageOfViewAndDecisionsAgree(t *testing.T) {
 		w.rule.SettlementLag = time.Duration(rapid.IntRange(0, 3).Draw(rt, "lag")) * 24 * time.Hour
 		w.rule.Retention = time.Duration(rapid.IntRange(0, 4).Draw(rt, "retention")) * 24 * time.Hour
 		w.put(w.rule)
-		var all []statement
 		for range rapid.IntRange(1, 7).Draw(rt, "statements") {
 			from := rapid.IntRange(0, 6).Draw(rt, "from")
 			s := w.of(from, from+rapid.IntRange(1, 3).Draw(rt, "days"), rapid.IntRange(0, 10).Draw(rt, "as of"))
 			s.end = rapid.SampledFrom([]sources.EndProof{sources.EndFooter, sources.EndAssumed, sources.EndUnproven}).Draw(rt, "end")
 			s.Name = rapid.SampledFrom([]string{"a", "b", s.Name}).Draw(rt, "name")
-			all = append(all, s)
 			if rapid.IntRange(0, 3).Draw(rt, "quarantine") == 0 {
 				w.quarantine(s)
 			} else {
@@ -46,7 +44,7 @@ func TestCoverageOfViewAndDecisionsAgree(t *testing.T) {
 }
 
 func compareCoverage(rt *rapid.T, w *world) {
-	decisions, err := w.store.Covered(w.t.Context())
+	decisions, err := w.store.CoverageOfDecisions(w.t.Context())
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -198,7 +196,10 @@ func TestSupersededAbsence(t *testing.T) {
 			scope := w.scope(onAbsent(tc.policy))
 			scope.Now = time.Now().UTC()
 			w.decide(scope)
-			first := map[matcher.OnAbsent]string{matcher.Fail: "failed_final", matcher.Retry: "failed_retryable"}[tc.policy]
+			first := "failed_final"
+			if tc.policy == matcher.Retry {
+				first = "failed_retryable"
+			}
 			equal(t, "at first", w.status("k"), first)
 			equal(t, "may retry", get[bool](w, `SELECT may_retry FROM reconciler.operation_status`), tc.policy == matcher.Retry)
 			tc.between(w)
@@ -239,15 +240,15 @@ func TestDoubtAboutAnAbsenceEnds(t *testing.T) {
 func TestSupersededConfirmation(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		next  []any
+		next  []func(*sources.Record)
 		cases string
 	}{
-		"other amount":     {[]any{amount(7)}, "[amount_mismatch k open evidence_changed k open]"},
+		"other amount":     {[]func(*sources.Record){amount(7)}, "[amount_mismatch k open evidence_changed k open]"},
 		"gone":             {nil, "[evidence_changed k open missing_at_provider k open]"},
-		"now refused":      {[]any{status(sources.Failed)}, "[evidence_changed k open refused_after_success k open]"},
-		"other reference":  {[]any{ref("other")}, "[]"}, // its id is still there
-		"the same, moved":  {[]any{on(time.Time{})}, "[]"},
-		"exactly the same": {[]any{amount(100)}, "[]"},
+		"now refused":      {[]func(*sources.Record){status(sources.Failed)}, "[evidence_changed k open refused_after_success k open]"},
+		"other reference":  {[]func(*sources.Record){ref("other")}, "[]"}, // its id is still there
+		"the same, moved":  {[]func(*sources.Record){on(time.Time{})}, "[]"},
+		"exactly the same": {[]func(*sources.Record){amount(100)}, "[]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -259,7 +260,7 @@ func TestSupersededConfirmation(t *testing.T) {
 			equal(t, "list of work", get[int](w, `SELECT count(*) FROM agent_operation_changes`), 0)
 			var rows []any
 			for _, change := range tc.next {
-				rows = append(rows, w.rec("k", change.(func(*sources.Record))))
+				rows = append(rows, w.rec("k", change))
 			}
 			w.load(w.of(0, 2, 10, rows...))
 			w.decide(w.scope())

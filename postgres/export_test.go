@@ -13,8 +13,8 @@ func (s *Store) SetLoadBatch(n int) { s.loadBatch = n }
 // SetLockTTL makes locks live for d.
 func (s *Store) SetLockTTL(d time.Duration) { s.lockTTL = d }
 
-// Covered is the covered time as the decisions see it.
-func (s *Store) Covered(ctx context.Context) ([]matcher.SourceCoverage, error) {
+// CoverageOfDecisions is the covered time as the decisions see it.
+func (s *Store) CoverageOfDecisions(ctx context.Context) ([]matcher.SourceCoverage, error) {
 	b := &batch{s: s}
 	tx, err := s.db.Begin(ctx)
 	if err != nil {

@@ -178,7 +178,7 @@ func checkModel(rt *rapid.T, w *world, all []*said) {
 	everything := map[string]bool{}
 	for i, k := range keys {
 		everything[texts[i]] = true
-		checkCurrent(rt, k, texts[i], names[homes[i]], holders[k], flags[k])
+		standing{k, texts[i], names[homes[i]], holders[k], flags[k]}.check(rt)
 	}
 	_, texts, homes = scan("record_versions")
 	for i, text := range texts {
@@ -207,26 +207,34 @@ func says(s *said, text string) bool {
 	return false
 }
 
-func checkCurrent(rt *rapid.T, key, text string, home *said, holders []*said, flagged bool) {
-	if home.superseded || !says(home, text) {
-		rt.Fatalf("record %s has its home in %s, which is superseded or does not say it", text, home.Name)
+// standing is a current record with what the model knows of it.
+type standing struct {
+	key, text string
+	home      *said
+	holders   []*said
+	flagged   bool
+}
+
+func (c standing) check(rt *rapid.T) {
+	if c.home.superseded || !says(c.home, c.text) {
+		rt.Fatalf("record %s has its home in %s, which is superseded or does not say it", c.text, c.home.Name)
 	}
 	clashes := false
-	for _, s := range holders {
-		for _, other := range holders {
-			for _, a := range s.every[key] {
-				clashes = clashes || slices.ContainsFunc(other.every[key], func(b sources.Record) bool { return clash(a, b) })
+	for _, s := range c.holders {
+		for _, other := range c.holders {
+			for _, a := range s.every[c.key] {
+				clashes = clashes || slices.ContainsFunc(other.every[c.key], func(b sources.Record) bool { return clash(a, b) })
 			}
 		}
 	}
-	if clashes != flagged {
-		rt.Fatalf("record %s is flagged as conflicted: %t, want %t", text, flagged, clashes)
+	if clashes != c.flagged {
+		rt.Fatalf("record %s is flagged as conflicted: %t, want %t", c.text, c.flagged, clashes)
 	}
 	if clashes {
 		return
 	}
-	newest := slices.MaxFunc(holders, func(a, b *said) int { return cmp.Or(cmp.Compare(a.asOf, b.asOf), cmp.Compare(a.id, b.id)) })
-	if want := words(newest.main[key]); text != want {
-		rt.Fatalf("current is %s, want %s of %s", text, want, newest.Name)
+	newest := slices.MaxFunc(c.holders, func(a, b *said) int { return cmp.Or(cmp.Compare(a.asOf, b.asOf), cmp.Compare(a.id, b.id)) })
+	if want := words(newest.main[c.key]); c.text != want {
+		rt.Fatalf("current is %s, want %s of %s", c.text, want, newest.Name)
 	}
 }

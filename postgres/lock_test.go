@@ -66,7 +66,7 @@ func TestLockOfADeadHolder(t *testing.T) {
 func TestLockIsRenewed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.store.SetLockTTL(1200 * time.Millisecond)
+	w.store.SetLockTTL(6 * time.Second)
 	lost, release, err := w.store.Lock(t.Context(), "payments", "run-a", alive)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestLockIsRenewedBesideABusyPool(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w = worldAt(t, w.url+"&pool_max_conns=1", w.schemas)
-	w.store.SetLockTTL(600 * time.Millisecond)
+	w.store.SetLockTTL(6 * time.Second)
 	lost, release, err := w.store.Lock(t.Context(), "payments", "run-a", alive)
 	if err != nil {
 		t.Fatal(err)

@@ -99,16 +99,16 @@ func (s shelfArchive) Open(_ context.Context, sum string) (io.ReadCloser, error)
 // runner runs the job of the world's scope on the shelf.
 func (w *world) runner(s *shelf, change ...func(*matcher.Policy)) (*reconcile.Runner, reconcile.Job) {
 	scope := w.scope(change...)
-	return &reconcile.Runner{
-			Store: w.store, Archive: shelfArchive{s}, Log: slog.New(slog.DiscardHandler), Holder: "test",
-			Dead: func(string) bool { return false }, BatchSize: 3,
-		}, reconcile.Job{
-			Name: "payments", ActionTypes: scope.ActionTypes, Policies: scope.Policies, Rules: scope.Sources,
-			Sources: []reconcile.Source{{
-				Rule: w.rule, Location: s, Format: shelfFormat{s}, Identity: sources.IdentityRule{Source: "bank", Provider: "acme"},
-			}},
-			Folds: map[string]*sources.Fold{},
-		}
+	r := &reconcile.Runner{
+		Store: w.store, Archive: shelfArchive{s}, Log: slog.New(slog.DiscardHandler), Holder: "test", Dead: alive, BatchSize: 3,
+	}
+	return r, reconcile.Job{
+		Name: "payments", ActionTypes: scope.ActionTypes, Policies: scope.Policies, Rules: scope.Sources,
+		Sources: []reconcile.Source{{
+			Rule: w.rule, Location: s, Format: shelfFormat{s}, Identity: sources.IdentityRule{Source: "bank", Provider: "acme"},
+		}},
+		Folds: map[string]*sources.Fold{},
+	}
 }
 
 func (w *world) runJob(s *shelf, change ...func(*matcher.Policy)) reports.Report {
@@ -304,7 +304,6 @@ func TestNoGoroutineIsLeft(t *testing.T) { //nolint:paralleltest // see above
 	s := w.story()
 	w.runJob(s)
 	before := runtime.NumGoroutine()
-	w.store.SetLockTTL(300 * time.Millisecond)
 	for i := range 5 {
 		ctx, cancel := context.WithCancel(t.Context())
 		st := w.of(0, 2, 10+i, w.rec("a"), w.rec("b"))
@@ -312,6 +311,7 @@ func TestNoGoroutineIsLeft(t *testing.T) { //nolint:paralleltest // see above
 		if _, err := w.tryLoad(ctx, st); err == nil {
 			t.Error("a load outlived its context")
 		}
+		w.store.SetLockTTL(300 * time.Millisecond)
 		lost, release, err := w.store.Lock(t.Context(), "payments", "x", alive)
 		if err != nil {
 			t.Fatal(err)
@@ -319,6 +319,7 @@ func TestNoGoroutineIsLeft(t *testing.T) { //nolint:paralleltest // see above
 		w.exec(`DELETE FROM reconciler.job_locks`)
 		<-lost
 		release()
+		w.store.SetLockTTL(time.Minute)
 		w.runJob(s)
 	}
 	w.eventually(func() bool { return runtime.NumGoroutine() <= before+2 })

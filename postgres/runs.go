@@ -132,7 +132,7 @@ func (s *Store) renew(ctx context.Context, job, token string) bool {
 	tick := time.NewTicker(s.lockTTL / renewals)
 	defer tick.Stop()
 	var own renewer
-	defer own.close()
+	defer own.close(context.WithoutCancel(ctx))
 	// The database's clock began before ours, by at most one attempt's length.
 	life := s.lockTTL - s.lockTTL/renewals
 	expires := time.NewTimer(life)
@@ -153,7 +153,7 @@ func (s *Store) renew(ctx context.Context, job, token string) bool {
 			return true
 		case err != nil:
 			s.log.Warn("renew the job's lock; trying again", "job", job, "error", err)
-			own.close()
+			own.close(ctx)
 		case !held:
 			return false
 		default:
@@ -185,12 +185,12 @@ func (r *renewer) renew(ctx context.Context, s *Store, job, token string) (held 
 	return tag.RowsAffected() == 1, nil
 }
 
-func (r *renewer) close() {
+func (r *renewer) close(ctx context.Context) {
 	if r.conn == nil {
 		return
 	}
-	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+	ctx, stop := context.WithTimeout(ctx, time.Second)
 	defer stop()
-	_ = r.conn.Close(ctx) // nothing is left to be done on it
+	r.conn.Close(ctx) //nolint:errcheck,gosec // nothing is left to be done on it
 	r.conn = nil
 }

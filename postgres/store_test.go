@@ -37,20 +37,20 @@ type world struct {
 	docs int
 }
 
-func newWorld(t testing.TB) *world {
-	t.Helper()
-	return worldAt(t, postgrestest.New(t), postgres.DefaultSchemas())
+func newWorld(tb testing.TB) *world {
+	tb.Helper()
+	return worldAt(tb, postgrestest.New(tb), postgres.DefaultSchemas())
 }
 
-func worldAt(t testing.TB, url string, schemas postgres.Schemas) *world {
-	t.Helper()
-	pool, err := postgres.Connect(t.Context(), url)
+func worldAt(tb testing.TB, url string, schemas postgres.Schemas) *world {
+	tb.Helper()
+	pool, err := postgres.Connect(tb.Context(), url)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(pool.Close)
+	tb.Cleanup(pool.Close)
 	w := &world{
-		t: t, url: url, schemas: schemas, pool: pool, store: postgres.NewStore(pool, schemas, slog.New(slog.DiscardHandler)),
+		t: tb, url: url, schemas: schemas, pool: pool, store: postgres.NewStore(pool, schemas, slog.New(slog.DiscardHandler)),
 		zero: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -20),
 		rule: matcher.SourceRule{
 			Name: "bank", Provider: "acme", Accounts: []string{"main"},
@@ -87,8 +87,8 @@ type statement struct {
 	hook func(n int)
 }
 
-// of makes a statement of the days from (inclusive) to to (exclusive), which
-// speaks up to the start of day asOf.
+// of makes a statement of whole days, the last of them exclusive, which speaks
+// up to the start of day asOf.
 func (w *world) of(from, to, asOf int, rows ...any) statement {
 	w.docs++
 	d := reconcile.Document{
