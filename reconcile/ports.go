@@ -43,6 +43,9 @@ type Journal interface {
 	Unjournaled(ctx context.Context, scope Scope, grace map[string]time.Duration, now time.Time) ([]Finding, error)
 	// Conflicts finds records whose key two statements use for different things.
 	Conflicts(ctx context.Context, scope Scope) ([]Finding, error)
+	// Delivered reads, by account, the time of which a source's current
+	// statements speak.
+	Delivered(ctx context.Context, source string) (map[string]sources.Ranges, error)
 	// Rejected finds the statements in quarantine, and those with rejects.
 	Rejected(ctx context.Context, scope Scope) (Incomplete, error)
 	// SyncFindings opens, updates and closes the exceptions that concern

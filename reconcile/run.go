@@ -39,6 +39,10 @@ type Source struct {
 	// operation, Grace after they happened.
 	Unjournaled bool
 	Grace       time.Duration
+	// Calendar says when statements are due; nil if nothing is expected.
+	// ExpectedSince is when that began; zero: with the first statement.
+	Calendar      *sources.Calendar
+	ExpectedSince time.Time
 }
 
 // Job is what one run works on.
@@ -351,8 +355,13 @@ func (st *running) findings(ctx context.Context) (Incomplete, error) {
 	if err != nil {
 		return incomplete, err
 	}
-	all := slices.Concat(incomplete.Findings, conflicts, unjournaled)
-	kinds := []string{"statement_rejected", "record_key_conflict", string(matcher.UnjournaledEffect)}
+	late, overdue, err := st.overdue(ctx)
+	if err != nil {
+		return incomplete, err
+	}
+	incomplete.Reasons = append(incomplete.Reasons, late...)
+	all := slices.Concat(incomplete.Findings, conflicts, unjournaled, overdue)
+	kinds := []string{"statement_rejected", "record_key_conflict", string(matcher.UnjournaledEffect), kindOverdue}
 	// Gaps are seen from the operations that they keep open: only a run that
 	// looked at all of them can say that one has closed.
 	if st.scope.Whole() {
