@@ -366,7 +366,7 @@ func (l *loading) register(ctx context.Context, sum sources.Summary) error {
 		       strays = $14
 		 WHERE statement_id = $1`),
 		l.out.ID, l.out.State, l.out.Complete, string(sum.EndProof), sum.Rows, sum.Records, sum.Rejects,
-		sum.Skipped, l.stored, declared, computed, l.out.Reason, superseded,
+		sum.Skipped, l.stored, string(declared), string(computed), l.out.Reason, superseded,
 		l.outside+l.undated > 0)
 	if err != nil {
 		return fmt.Errorf("complete the registration of %s: %w", l.doc.Name, err)

@@ -106,8 +106,9 @@ func (w *world) runner(s *shelf, change ...func(*matcher.Policy)) (*reconcile.Ru
 		Name: "payments", ActionTypes: scope.ActionTypes, Policies: scope.Policies, Rules: scope.Sources,
 		Sources: []reconcile.Source{{
 			Rule: w.rule, Location: s, Format: shelfFormat{s}, Identity: sources.IdentityRule{Source: "bank", Provider: "acme"},
+			Unjournaled: true,
 		}},
-		Folds: map[string]*sources.Fold{},
+		Folds: map[string]*sources.Fold{"bank": {Case: true}},
 	}
 }
 
@@ -136,17 +137,33 @@ func (w *world) story() *shelf {
 	return s
 }
 
-func TestRunOnOneConnection(t *testing.T) {
+func TestRunTwice(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w = worldAt(t, w.url+"&pool_max_conns=1", w.schemas)
+	for name, setting := range map[string]string{
+		"on one connection": "&pool_max_conns=1",
+		// As behind a proxy that pools by transaction.
+		"without prepared statements": "&default_query_exec_mode=exec",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			runTwice(t, worldAt(t, w.url+setting, w.schemas))
+		})
+	}
+}
+
+func runTwice(t *testing.T, w *world) {
+	t.Helper()
 	w.store.SetLoadBatch(2)
 	s := w.story()
+	broken := w.of(6, 7, 9, &sources.Reject{Field: "amount", Reason: "no amount"})
+	broken.fail = &sources.Refusal{Reason: "torn"}
+	s.put(broken)
 	report := w.runJob(s)
-	equal(t, "verdict", report.Summary.Verdict, "exceptions")
+	equal(t, "verdict", report.Summary.Verdict, "incomplete")
 	equal(t, "moves", len(report.Summary.Transitions), 3)
 	equal(t, "accepted", report.Summary.Statements.Accepted, 3)
-	equal(t, "runs", w.lines(`SELECT job, verdict FROM reconciler.runs`), "[payments exceptions]")
+	equal(t, "runs", w.lines(`SELECT job, verdict FROM reconciler.runs`), "[payments incomplete]")
 
 	// What was confirmed bears the provider's id now, and is found by it: the
 	// evidence of the cases that are still open says so once.
@@ -161,7 +178,7 @@ func TestRunOnOneConnection(t *testing.T) {
 	before := w.tables(leave...)
 	again := w.runJob(s)
 	equal(t, "moves of the third run", len(again.Summary.Transitions), 0)
-	equal(t, "duplicates", again.Summary.Statements.Duplicate, 3)
+	equal(t, "duplicates", again.Summary.Statements.Duplicate, 4)
 	equal(t, "opened", again.Summary.Exceptions.Opened, 0)
 	if diff := cmp.Diff(before, w.tables(leave...)); diff != "" {
 		t.Errorf("a third run changed tables (-before +after):\n%s", diff)

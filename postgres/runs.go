@@ -20,7 +20,7 @@ import (
 func (s *Store) Begin(ctx context.Context, run reconcile.Run) error {
 	_, err := s.db.Exec(ctx, s.sql(`
 		INSERT INTO {r}.runs (run_id, job, scope, started_at, version, config_digest) VALUES ($1, $2, $3, $4, $5, $6)`),
-		run.ID, run.Job, run.Scope, run.At, run.Version, run.ConfigDigest)
+		run.ID, run.Job, string(run.Scope), run.At, run.Version, run.ConfigDigest)
 	if err != nil {
 		return fmt.Errorf("begin run %s: %w", run.ID, err)
 	}
@@ -34,7 +34,7 @@ func (s *Store) Finish(ctx context.Context, run reconcile.Run, summary reports.S
 		return fmt.Errorf("encode the summary of run %s: %w", run.ID, err)
 	}
 	_, err = s.db.Exec(ctx, s.sql(`UPDATE {r}.runs SET finished_at = $2, verdict = $3, summary = $4 WHERE run_id = $1`),
-		run.ID, summary.FinishedAt, summary.Verdict, encoded)
+		run.ID, summary.FinishedAt, summary.Verdict, string(encoded))
 	if err != nil {
 		return fmt.Errorf("finish run %s: %w", run.ID, err)
 	}
