@@ -22,6 +22,9 @@ type found struct {
 	// able are the claims that count for ownership: those of operations that
 	// existed when the record is dated, or all of them if none did.
 	able []matcher.Claim
+	// strangers bear the name, but another account: theirs is no claim, yet
+	// they can't be called unseen.
+	strangers []matcher.Claim
 }
 
 // readCandidates finds every record, current or replaced, that any tier
@@ -56,12 +59,18 @@ func (b *batch) claim(f *found, ops []journal.Operation, index claimants) {
 		if folder, ok := b.folders[f.Source]; ok {
 			forms = folder.Ours(op.Reference())
 		}
-		if tier, ok := matcher.TierOf(op, &f.Record, f.Provider, forms); ok {
-			c := matcher.Claim{IdempotencyKey: op.IdempotencyKey, Tier: tier}
-			f.claims = append(f.claims, c)
-			if !matcher.Predates(op, b.scope.Sources[f.Source].ClockSkew, f.Record) {
-				f.able = append(f.able, c)
+		tier, ok := matcher.TierOf(op, &f.Record, f.Provider, forms)
+		if !ok {
+			op.Account = ""
+			if tier, ok := matcher.TierOf(op, &f.Record, f.Provider, forms); ok {
+				f.strangers = append(f.strangers, matcher.Claim{IdempotencyKey: op.IdempotencyKey, Tier: tier})
 			}
+			continue
+		}
+		c := matcher.Claim{IdempotencyKey: op.IdempotencyKey, Tier: tier}
+		f.claims = append(f.claims, c)
+		if !matcher.Predates(op, b.scope.Sources[f.Source].ClockSkew, f.Record) {
+			f.able = append(f.able, c)
 		}
 	}
 	if len(f.able) == 0 {
@@ -83,6 +92,7 @@ func (b *batch) policyKnows(op journal.Operation, provider string) bool {
 // notes where its stored owner is to be put right.
 func (b *batch) attach(f *found) {
 	owner, _, owned := matcher.Owner(f.able)
+	b.attachStrangers(f, owned)
 	for _, c := range f.claims {
 		i, ok := b.index[c.IdempotencyKey]
 		if !ok {
@@ -112,6 +122,23 @@ func (b *batch) attach(f *found) {
 		case !owned && f.owner != "":
 			b.states[i].disowned = append(b.states[i].disowned, f.recordHash)
 		}
+	}
+}
+
+// attachStrangers shows the record to the operations of the batch that bear its
+// name on another account of the provider.
+func (b *batch) attachStrangers(f *found, owned bool) {
+	for _, c := range f.strangers {
+		i, ok := b.index[c.IdempotencyKey]
+		if !ok {
+			continue
+		}
+		cand := f.Candidate
+		cand.Tier, cand.Ownership, cand.Rivals = c.Tier, matcher.Contested, nil
+		if owned {
+			cand.Ownership = matcher.OwnedByOther
+		}
+		b.subjects[i].Facts.Candidates = append(b.subjects[i].Facts.Candidates, cand)
 	}
 }
 
