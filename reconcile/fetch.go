@@ -2,8 +2,11 @@ package reconcile
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"reconciler/sources"
@@ -107,11 +110,22 @@ func Ingest(ctx context.Context, store Statements, archive Archive, req IngestRe
 		return Ingested{}, fmt.Errorf("tell the period of %s: %w", req.Delivery.Name, err)
 	}
 	doc.Period = period
+	if err := vouch(ctx, &req, &doc); err != nil {
+		return Ingested{}, err
+	}
 	digest, err := keep(ctx, archive, req, &doc)
 	if err != nil {
 		return Ingested{}, err
 	}
 	doc.SHA256 = digest
+	req.Delivery.SHA256, req.Delivery.Size = digest, doc.Size
+	var rejects []sources.Reject
+	if stater, ok := req.Format.(sources.PeriodStater); ok && stater.StatesPeriod() {
+		doc.Period, rejects, err = statedPeriod(ctx, archive, req)
+		if err != nil && !errors.As(err, &unreadable) {
+			return Ingested{}, err
+		}
+	}
 	known, err := store.Known(ctx, doc.StatementID)
 	if err != nil {
 		return Ingested{}, err
@@ -120,7 +134,7 @@ func Ingest(ctx context.Context, store Statements, archive Archive, req IngestRe
 		return Ingested{Registered: *known, Known: true}, nil
 	}
 	if unreadable != nil {
-		return quarantine(ctx, store, doc, nil, unreadable)
+		return quarantine(ctx, store, doc, rejects, unreadable)
 	}
 	if req.Started != nil {
 		req.Started()
@@ -142,6 +156,76 @@ func keep(ctx context.Context, archive Archive, req IngestRequest, doc *Document
 		return "", &outageError{fmt.Errorf("read %s: %w", req.Delivery.Name, err)}
 	}
 	return digest, nil
+}
+
+// vouch reads the manifest of a delivery, where its format asks for one. One
+// that is not there is an outage: the delivery is not finished. What it says is
+// a part of how the document is read, so another manifest reads it again.
+func vouch(ctx context.Context, req *IngestRequest, doc *Document) error {
+	vouched, ok := req.Format.(sources.Vouched)
+	if !ok {
+		return nil
+	}
+	name := vouched.ManifestName(req.Delivery)
+	if name == "" {
+		return nil
+	}
+	siblings, ok := req.Location.(sources.Siblings)
+	if !ok {
+		return &outageError{fmt.Errorf("read the manifest %s: this kind of location has no files next to each other", name)}
+	}
+	body, err := siblings.Sibling(ctx, req.Delivery, name)
+	if err != nil {
+		return &outageError{fmt.Errorf("read the manifest of %s, which is not finished without it: %w", req.Delivery.Name, err)}
+	}
+	text, err := io.ReadAll(io.LimitReader(body, sources.MaxManifest+1))
+	if closing := body.Close(); err == nil {
+		err = closing
+	}
+	if err == nil && len(text) > sources.MaxManifest {
+		err = fmt.Errorf("it is larger than %d bytes", sources.MaxManifest)
+	}
+	if err != nil {
+		return &outageError{fmt.Errorf("read the manifest %s: %w", name, err)}
+	}
+	req.Delivery.Manifest = append([]byte{}, text...)
+	sum := sha256.Sum256(append([]byte(doc.MappingDigest), text...))
+	doc.MappingDigest = hex.EncodeToString(sum[:])
+	return nil
+}
+
+// statedPeriod asks the document itself for its period: its preamble, else all
+// of its rows. A *sources.Refusal comes with the rejects before it.
+func statedPeriod(ctx context.Context, archive Archive, req IngestRequest) (sources.Period, []sources.Reject, error) {
+	body, err := archive.Open(ctx, req.Delivery.SHA256)
+	if err != nil {
+		return sources.Period{}, nil, fmt.Errorf("open the archived %s: %w", req.Delivery.Name, err)
+	}
+	defer body.Close() //nolint:errcheck // only read from
+	reader, err := req.Format.Open(body, req.Delivery)
+	if err != nil {
+		return sources.Period{}, nil, fmt.Errorf("open %s: %w", req.Delivery.Name, err)
+	}
+	if early, ok := reader.(sources.PeriodReader); ok && !early.Period().IsZero() {
+		return early.Period(), nil, nil
+	}
+	collected := &rejectCollector{Reader: reader}
+	for rec := (sources.Record{}); ctx.Err() == nil; {
+		err := collected.Next(&rec)
+		var reject *sources.Reject
+		switch {
+		case err == nil, errors.As(err, &reject):
+		case errors.Is(err, io.EOF):
+			sum, err := reader.Summary()
+			if err != nil {
+				err = fmt.Errorf("read %s: %w", req.Delivery.Name, err)
+			}
+			return sum.Period, collected.rejects, err
+		default:
+			return sources.Period{}, collected.rejects, fmt.Errorf("read %s: %w", req.Delivery.Name, err)
+		}
+	}
+	return sources.Period{}, nil, context.Cause(ctx)
 }
 
 func load(ctx context.Context, store Statements, archive Archive, req IngestRequest, doc Document) (Ingested, error) {

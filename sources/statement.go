@@ -150,11 +150,15 @@ type PeriodReader interface {
 	Period() Period
 }
 
-// PeriodInRows is a Format whose documents tell their period only by their
-// rows: it is in the Summary, after the last one.
-type PeriodInRows interface {
-	PeriodInRows() bool
+// PeriodStater is a Format whose documents may state their period themselves.
+type PeriodStater interface {
+	// StatesPeriod: the period is known after Open (PeriodReader), or where it
+	// is still zero then, in the Summary after the last row.
+	StatesPeriod() bool
 }
+
+// MaxManifest bounds what is read of a manifest, in bytes.
+const MaxManifest = 1 << 20
 
 // Vouched is a Format whose documents come with a manifest.
 type Vouched interface {

@@ -81,7 +81,7 @@ type format struct {
 }
 
 var (
-	_ sources.PeriodInRows = (*format)(nil)
+	_ sources.PeriodStater = (*format)(nil)
 	_ sources.Vouched      = (*format)(nil)
 )
 
@@ -104,10 +104,10 @@ func (f *format) Open(r io.Reader, d sources.Delivery) (sources.Reader, error) {
 	return f.Format.Open(plain, d)
 }
 
-// PeriodInRows asks the format inside.
-func (f *format) PeriodInRows() bool {
-	inner, ok := f.Format.(sources.PeriodInRows)
-	return ok && inner.PeriodInRows()
+// StatesPeriod asks the format inside.
+func (f *format) StatesPeriod() bool {
+	inner, ok := f.Format.(sources.PeriodStater)
+	return ok && inner.StatesPeriod()
 }
 
 // ManifestName asks the format inside.

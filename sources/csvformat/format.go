@@ -70,7 +70,7 @@ const noField fieldID = -1
 var (
 	_ sources.Format       = (*Format)(nil)
 	_ sources.PeriodReader = (*reader)(nil)
-	_ sources.PeriodInRows = (*Format)(nil)
+	_ sources.PeriodStater = (*Format)(nil)
 	_ sources.Vouched      = (*Format)(nil)
 )
 
@@ -214,10 +214,8 @@ func (f *Format) Period(d sources.Delivery) (sources.Period, error) {
 	return f.period.of(d.Name)
 }
 
-// PeriodInRows reports that only the rows tell the period.
-func (f *Format) PeriodInRows() bool {
-	return f.period != nil && (f.period.daily || f.period.fromColumn != nil)
-}
+// StatesPeriod reports that the document states its period, not its name.
+func (f *Format) StatesPeriod() bool { return f.period != nil && f.period.pattern == nil }
 
 // ManifestName is the file that must vouch for a delivery; empty if none does.
 func (f *Format) ManifestName(d sources.Delivery) string {

@@ -15,9 +15,6 @@ import (
 	"reconciler/sources"
 )
 
-// MaxSize bounds what is read of a manifest, in bytes.
-const MaxSize = 1 << 20
-
 // Rule finds what a manifest says. It is safe for concurrent use.
 type Rule struct {
 	name                string
