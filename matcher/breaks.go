@@ -29,7 +29,7 @@ func (q *inquiry) grave(financial, otherwise Severity) Severity {
 
 func (q *inquiry) leaseOverheld() Break {
 	note := fmt.Sprintf("A worker has held this operation since %s, longer than max_lease (%s); find the worker, and stop it or let it finish.",
-		instant(q.time.heldSince()), q.policy.MaxLease)
+		instant(q.time.heldSince()), howLong(q.policy.MaxLease))
 	if q.time.endless() {
 		note = "A worker holds this operation with a lease that never ends; find the worker, and set lease_until to a real time."
 	}
@@ -91,8 +91,12 @@ func (q *inquiry) differs(found finding) Break {
 			"The provider shows %s where the journal has %s: another currency; find out which is right, then confirm or correct it.", shown, wanted))
 	}
 	if found.reason == AmountUnknown {
-		return q.risk(AmountUnknown, High, fmt.Sprintf(
+		b := q.risk(AmountUnknown, High, fmt.Sprintf(
 			"The provider shows %s, but amount or currency is missing on one side, so it can't be compared; check it by hand and confirm it.", shown))
+		if !b.HasRisk {
+			b.RiskMinor, b.Currency, b.HasRisk = q.ev.shownMoney()
+		}
+		return b
 	}
 	if found.reason == PartialEffect {
 		b := q.risk(PartialEffect, High, fmt.Sprintf(
@@ -108,6 +112,20 @@ func (q *inquiry) differs(found finding) Break {
 		b.RiskMinor = max(q.op.AmountMinor-found.sumMinor, found.sumMinor-q.op.AmountMinor)
 	}
 	return b
+}
+
+// shownMoney is what the provider shows as moved, where all of it has an amount
+// in one currency: what is at risk if the journal has none.
+func (ev *evidence) shownMoney() (minor int64, currency string, ok bool) {
+	if len(ev.standing) == 0 {
+		return 0, "", false
+	}
+	currency = ev.standing[0].currency
+	minor, ok = operationMoney{hasAmount: true, currency: currency}.sum(ev.standing)
+	if !ok {
+		return 0, "", false
+	}
+	return minor, currency, true
 }
 
 func (q *inquiry) takenBack() Break {
@@ -140,7 +158,7 @@ func (q *inquiry) lateSuccess() Break {
 
 func (q *inquiry) pendingTooLong() Break {
 	return q.risk(PendingTooLong, q.grave(High, Medium), fmt.Sprintf(
-		"The provider has shown this as pending for more than %s after the last call; ask the provider what it waits for.", q.policy.PendingLimit))
+		"The provider has shown this as pending for more than %s after the last call; ask the provider what it waits for.", howLong(q.policy.PendingLimit)))
 }
 
 func (q *inquiry) refusalNeedsDecision(d Decision) Break {
@@ -175,7 +193,7 @@ func (q *inquiry) missing() Break {
 
 func (q *inquiry) unresolvedOverdue() Break {
 	return q.risk(UnresolvedOverdue, q.grave(High, Medium), fmt.Sprintf(
-		"Nothing decisive has come for this %s after its last possible effect; see that the missing statements are delivered, or ask the provider.", q.policy.OverdueAfter))
+		"Nothing decisive has come for this %s after its last possible effect; see that the missing statements are delivered, or ask the provider.", howLong(q.policy.OverdueAfter)))
 }
 
 func (q *inquiry) coverageGap(h hole) Break {
@@ -245,6 +263,36 @@ func amount(minor int64, currency string) string {
 		return fmt.Sprintf("%d minor units of an unknown currency", minor)
 	}
 	return money.FormatMinor(minor, currency) + " " + currency
+}
+
+// howLong writes a duration in words. Up to three days it counts hours, as
+// people do who wait for a bank.
+func howLong(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d > 3*day && d%day == 0 {
+		return units(d/day, "day")
+	}
+	var out []string
+	for _, u := range []struct {
+		size time.Duration
+		name string
+	}{{time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}} {
+		if n := d / u.size; n > 0 {
+			out = append(out, units(n, u.name))
+			d -= n * u.size
+		}
+	}
+	if len(out) == 0 {
+		return "0 seconds"
+	}
+	return strings.Join(out, " ")
+}
+
+func units(n time.Duration, name string) string {
+	if n == 1 {
+		return "1 " + name
+	}
+	return fmt.Sprintf("%d %ss", int64(n), name)
 }
 
 func instant(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }

@@ -276,6 +276,35 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// TestNotesSayHowLong: a duration is written as people say it.
+func TestNotesSayHowLong(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ now, operation, policy, records, coverage, want string }{
+		{"+2h", "executing lease=+3h", "", "", "full", "longer than max_lease (1 hour);"},
+		{"+3d20m", "unknown", "", "pending 100.00", "none", "pending for more than 72 hours after the last call;"},
+		{"+14d", "unknown", "", "failed 100.00", "none", "has come for this 10 days after its last possible effect;"},
+	} {
+		f, p, now := decisionRow{Now: tc.now, Operation: tc.operation, Policy: tc.policy, Records: tc.records, Coverage: tc.coverage}.given(t)
+		if got := notes(matcher.Decide(f, p, now)); len(got) != 1 || !strings.Contains(got[0], tc.want) {
+			t.Errorf("notes = %q, want one with %q", got, tc.want)
+		}
+	}
+}
+
+// TestHowLong gives every duration of a configuration its words.
+func TestHowLong(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		0: "0 seconds", time.Second: "1 second", 15 * time.Minute: "15 minutes", time.Hour: "1 hour", 90 * time.Minute: "1 hour 30 minutes",
+		24 * time.Hour: "24 hours", 72 * time.Hour: "72 hours", 96 * time.Hour: "4 days", 100 * time.Hour: "100 hours",
+		240 * time.Hour: "10 days", 720 * time.Hour: "30 days",
+	} {
+		if got := matcher.HowLong(d); got != want {
+			t.Errorf("HowLong(%v) = %q, want %q", d, got, want)
+		}
+	}
+}
+
 // TestNotesStayShort however many records matched.
 func TestNotesStayShort(t *testing.T) {
 	t.Parallel()
