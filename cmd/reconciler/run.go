@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reconciler/config"
 	"reconciler/postgres"
 	"reconciler/reconcile"
 	"reconciler/reports"
@@ -58,29 +59,24 @@ The flags choose operations, or what is fetched; they never narrow the evidence.
 }
 
 func (a *app) run(ctx context.Context, names []string, f runFlags) error {
-	s, err := a.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	if len(names) == 0 {
-		names = s.cfg.JobNames()
-	}
-	if len(names) > 1 && len(f.statements) > 0 {
-		return usage("--statement needs one job; name it: reconciler run JOB --statement FILE")
-	}
+	// What is wrong with the call is said before the database is asked for.
 	opt, err := f.options()
 	if err != nil {
 		return err
 	}
-	var jobs []reconcile.Job
-	for _, name := range names {
-		job, err := buildJob(s.cfg, name, a.paths(f.statements))
-		if err != nil {
-			return err
-		}
-		jobs = append(jobs, job)
+	cfg, err := a.loadConfig()
+	if err != nil {
+		return err
 	}
+	jobs, err := a.jobs(cfg, names, f.statements)
+	if err != nil {
+		return err
+	}
+	s, err := a.connect(ctx, cfg, true)
+	if err != nil {
+		return err
+	}
+	defer s.close()
 	var results []runResult
 	var failures []error
 	for _, job := range jobs {
@@ -101,6 +97,25 @@ func (a *app) run(ctx context.Context, names []string, f runFlags) error {
 		return errors.Join(failures...)
 	}
 	return verdictExit(results, f.exitCode)
+}
+
+// jobs makes the named jobs ready, or all of them if none is named.
+func (a *app) jobs(cfg *config.Config, names, statements []string) ([]reconcile.Job, error) {
+	if len(names) == 0 {
+		names = cfg.JobNames()
+	}
+	if len(names) > 1 && len(statements) > 0 {
+		return nil, usage("--statement needs one job; name it: reconciler run JOB --statement FILE")
+	}
+	jobs := make([]reconcile.Job, 0, len(names))
+	for _, name := range names {
+		job, err := buildJob(cfg, name, a.paths(statements))
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, job)
+	}
+	return jobs, nil
 }
 
 func (a *app) paths(files []string) []string {
