@@ -64,7 +64,7 @@ func (r *reader) isFooter(cells [][]byte) bool {
 func (r *reader) afterFooter(line int) error {
 	return &sources.Refusal{
 		Line: line, Reason: fmt.Sprintf("rows go on behind the footer of line %d", r.footer.line),
-		Remedy: fmt.Sprintf("if line %d is a data row, make completeness.footer.match %q stricter", r.footer.line, r.format.footer.match),
+		Remedy: fmt.Sprintf("if line %d is a data row, make completeness.footer.match \"%s\" stricter", r.footer.line, r.format.footer.match),
 	}
 }
 

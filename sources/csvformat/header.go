@@ -52,7 +52,7 @@ func (r *reader) findHeader() error {
 			return err
 		}
 	}
-	what := fmt.Sprintf("no line matches csv.header.match %q", rule.match)
+	what := fmt.Sprintf("no line matches csv.header.match \"%s\"", rule.match)
 	if rule.match == nil {
 		what = "no line has the headers " + listed(rule.contains)
 	}

@@ -87,7 +87,7 @@ func (p *periodRule) of(name string) (sources.Period, error) {
 	groups := p.pattern.FindStringSubmatch(name)
 	if groups == nil {
 		return sources.Period{}, &sources.Refusal{
-			Reason: fmt.Sprintf("the file name %q does not match completeness.period.pattern %q", name, p.pattern),
+			Reason: fmt.Sprintf("the file name %q does not match completeness.period.pattern \"%s\"", name, p.pattern),
 			Remedy: "rename the file as the provider does, or correct the pattern",
 		}
 	}

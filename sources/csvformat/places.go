@@ -149,7 +149,7 @@ func (r *reader) found(i int, text string, cells []string, line int) error {
 	rule, p := &r.format.places[i], &r.places[i]
 	if p.found {
 		return &sources.Refusal{
-			Line: line, Reason: fmt.Sprintf("completeness.%s.match %q fits this line and line %d", rule.key, rule.match, p.line),
+			Line: line, Reason: fmt.Sprintf("completeness.%s.match \"%s\" fits this line and line %d", rule.key, rule.match, p.line),
 			Remedy: "make it so strict that it fits one line only",
 		}
 	}
@@ -190,7 +190,7 @@ func (r *reader) placeText(id placeID) (text string, line int, err error) {
 	if !p.found {
 		where := fmt.Sprintf("line %d does not exist before the header", rule.row)
 		if rule.match != nil {
-			where = fmt.Sprintf("no line matches %q", rule.match)
+			where = fmt.Sprintf("no line matches \"%s\"", rule.match)
 		}
 		return "", 0, refuse(fmt.Sprintf("completeness.%s is not in the file: %s", rule.key, where))
 	}

@@ -87,7 +87,7 @@ func (r *reader) proveFooter(s *sources.Summary, total *big.Int, exponent int) (
 	}
 	if r.footer == nil {
 		return false, &sources.Refusal{
-			Reason: fmt.Sprintf("no row matches the footer %q: the file is cut short, or the provider changed it", r.format.footer.match),
+			Reason: fmt.Sprintf("no row matches the footer \"%s\": the file is cut short, or the provider changed it", r.format.footer.match),
 			Remedy: "fetch the file again; if it has no footer any more, correct completeness",
 		}
 	}
