@@ -71,6 +71,7 @@ func (c *Config) SourceRule(name string) matcher.SourceRule {
 		},
 		ClockSkew:       s.ClockSkew,
 		ProductionDelay: s.ProductionDelay,
+		EchoesKey:       s.Fields.IdempotencyKey != nil,
 	}
 }
 

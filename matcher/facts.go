@@ -52,6 +52,13 @@ type RecordID struct {
 	RecordKey string `json:"record_key"`
 }
 
+// Unowned is a record that no operation claims, with the place where it stands.
+type Unowned struct {
+	RecordID
+	Statement string
+	Line      int
+}
+
 // Candidate is a record that matches the operation in one of the tiers 1–4.
 type Candidate struct {
 	RecordID
@@ -103,9 +110,9 @@ type Facts struct {
 	Reviewed bool
 	// UnownedSameAmount are records in the evidence window that nobody owns,
 	// with the same amount and currency; UnownedWithoutReference those without
-	// a usable reference.
-	UnownedSameAmount       []RecordID
-	UnownedWithoutReference []RecordID
+	// a usable reference. A handful of each is enough.
+	UnownedSameAmount       []Unowned
+	UnownedWithoutReference []Unowned
 	// Earlier is the last transition that the reconciler made on this
 	// operation, if it was the last that anybody made; nil otherwise.
 	Earlier *Earlier

@@ -356,9 +356,9 @@ func readFacts(t rapid.TB, text string, f *matcher.Facts) {
 		case "reviewed":
 			f.Reviewed = true
 		case "same_amount":
-			f.UnownedSameAmount = append(f.UnownedSameAmount, matcher.RecordID{Source: "acme-bank", RecordKey: "u1"})
+			f.UnownedSameAmount = append(f.UnownedSameAmount, matcher.Unowned{RecordID: matcher.RecordID{Source: "acme-bank", RecordKey: "u1"}})
 		case "no_reference":
-			f.UnownedWithoutReference = append(f.UnownedWithoutReference, matcher.RecordID{Source: "acme-bank", RecordKey: "u2"})
+			f.UnownedWithoutReference = append(f.UnownedWithoutReference, matcher.Unowned{RecordID: matcher.RecordID{Source: "acme-bank", RecordKey: "u2"}})
 		case "earlier":
 			f.Earlier = &matcher.Earlier{
 				ReasonCode: matcher.ReasonCode(value), From: journal.Unknown, To: f.Operation.Status, At: at(t, "+5d"),

@@ -2,6 +2,8 @@ package matcher
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"reconciler/sources"
@@ -34,11 +36,14 @@ func (q *inquiry) against() speaks {
 	if len(q.ev.reversals) > 0 {
 		out.evidence = append(out.evidence, "a reversal is shown without the effect that it takes back")
 	}
-	if n := len(q.facts.UnownedSameAmount); n > 0 && q.op.HasAmount {
-		out.evidence = append(out.evidence, fmt.Sprintf("%s of the same amount and currency in the window without an owner", count(n)))
+	if list := q.facts.UnownedSameAmount; len(list) > 0 && q.op.HasAmount {
+		out.evidence = append(out.evidence, fmt.Sprintf("%s of the same amount and currency in the window without an owner (%s)", count(len(list)), places(list)))
 	}
-	if n := len(q.facts.UnownedWithoutReference); n > 0 {
-		out.evidence = append(out.evidence, fmt.Sprintf("%s in the window without a usable reference", count(n)))
+	if list := q.facts.UnownedWithoutReference; len(list) > 0 {
+		out.evidence = append(out.evidence, fmt.Sprintf("%s in the window without a usable reference (%s)", count(len(list)), places(list)))
+	}
+	if q.nameless() {
+		out.evidence = append(out.evidence, "it bears no name that the provider shows: no business reference, and the sources do not echo our key")
 	}
 	if q.facts.LateSuccess {
 		out.evidence = append(out.evidence, "a worker whose lease had run out reported a success")
@@ -53,6 +58,27 @@ func (q *inquiry) against() speaks {
 		out.limits = append(out.limits, fmt.Sprintf("max_attempts is used up (%d)", q.op.AttemptCount))
 	}
 	return out
+}
+
+// nameless reports that the provider could not show the operation if it
+// wanted to: that nothing is found then proves little.
+func (q *inquiry) nameless() bool {
+	return q.op.BusinessReference == "" && q.op.ProviderOperationID == "" && len(q.facts.Candidates) == 0 &&
+		!slices.ContainsFunc(q.facts.Sources, func(s SourceRule) bool { return s.EchoesKey })
+}
+
+// places names where records stand, in a fixed order.
+func places(list []Unowned) string {
+	var out []string
+	for _, u := range list {
+		place := u.Source + " " + u.RecordKey
+		if u.Statement != "" {
+			place = fmt.Sprintf("%s line %d", u.Statement, u.Line)
+		}
+		out = append(out, place)
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
 }
 
 // why says in words what a strange record is.

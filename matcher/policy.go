@@ -98,6 +98,9 @@ type SourceRule struct {
 	Accounts       []string
 	sources.CoverageRule
 	ClockSkew time.Duration
+	// EchoesKey: the source maps our idempotency key, so that an operation
+	// without a reference can be found in it.
+	EchoesKey bool
 	// ProductionDelay is what the source's derived as_of stays behind its
 	// modification time; it only enters provable_at. Zero where the provider
 	// states its own as_of.

@@ -120,7 +120,7 @@ func drawFacts(t *rapid.T, p matcher.Policy) matcher.Facts {
 	f.LateSuccess = rapid.IntRange(0, 9).Draw(t, "late success") == 0
 	f.Reviewed = rapid.IntRange(0, 9).Draw(t, "reviewed") == 0
 	if rapid.IntRange(0, 9).Draw(t, "twin") == 0 {
-		f.UnownedSameAmount = []matcher.RecordID{{Source: "acme-bank", RecordKey: "u1"}}
+		f.UnownedSameAmount = []matcher.Unowned{{RecordID: matcher.RecordID{Source: "acme-bank", RecordKey: "u1"}}}
 	}
 	return f
 }

@@ -376,7 +376,8 @@ func (l *loading) register(ctx context.Context, sum sources.Summary) error {
 
 // closeQuarantine marks deliveries in quarantine as repaired by this
 // statement: those of the same account and period that are not newer than it,
-// or that this one has taken the place of, by name.
+// those that this one has taken the place of, by name, and the same bytes
+// under a name or a mapping that did not fit.
 func (l *loading) closeQuarantine(ctx context.Context) error {
 	if l.stale {
 		return nil
@@ -385,8 +386,8 @@ func (l *loading) closeQuarantine(ctx context.Context) error {
 	_, err := l.tx.Exec(ctx, l.s.sql(`
 		UPDATE {r}.statements SET superseded_by = $1
 		 WHERE source = $2 AND account = $3 AND state = 'quarantined' AND superseded_by IS NULL
-		   AND (period IS NULL AND name = $4 OR period = tstzrange($5, $6) AND (name = $4 OR as_of <= $7))`),
-		l.out.ID, l.doc.Source, account(l.doc.Accounts), l.doc.Name, lo, hi, l.asOf)
+		   AND (period IS NULL AND name = $4 OR period = tstzrange($5, $6) AND (name = $4 OR as_of <= $7) OR sha256 = $8)`),
+		l.out.ID, l.doc.Source, account(l.doc.Accounts), l.doc.Name, lo, hi, l.asOf, l.doc.SHA256)
 	if err != nil {
 		return fmt.Errorf("close the quarantine of %s: %w", l.doc.Name, err)
 	}

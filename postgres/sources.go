@@ -58,7 +58,9 @@ func account(accounts []string) string {
 }
 
 // Known finds a statement that was registered from the same bytes under the
-// same mapping for the same period; nil if there is none.
+// same mapping for the same period; nil if there is none. Bytes that have been
+// read under another mapping since are not known: a mapping that is changed
+// and changed back is to be read by again.
 func (s *Store) Known(ctx context.Context, id reconcile.StatementID) (*reconcile.Registered, error) {
 	reg, err := s.registered(ctx, s.db, id)
 	if err != nil {
@@ -67,14 +69,40 @@ func (s *Store) Known(ctx context.Context, id reconcile.StatementID) (*reconcile
 	return reg, nil
 }
 
+// Redelivered says that a known statement has come again under a name: what
+// stood there in quarantine is no longer delivered, and casts no doubt on it.
+func (s *Store) Redelivered(ctx context.Context, d reconcile.Document, known reconcile.Registered) error {
+	if known.State != "accepted" {
+		return nil
+	}
+	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		lo, hi := bounds(d.Period)
+		tag, err := tx.Exec(ctx, s.sql(`
+			UPDATE {r}.statements SET superseded_by = $1
+			 WHERE source = $2 AND account = $3 AND name = $4 AND state = 'quarantined' AND superseded_by IS NULL
+			   AND ($7 OR period IS NULL OR period = tstzrange($5, $6))`),
+			known.ID, d.Source, account(d.Accounts), d.Name, lo, hi, d.AnyPeriod)
+		if err != nil || tag.RowsAffected() == 0 {
+			return err
+		}
+		return s.bump(ctx, tx, d.Source)
+	})
+	if err != nil {
+		return fmt.Errorf("close the quarantine of %s: %w", d.Name, err)
+	}
+	return nil
+}
+
 func (s *Store) registered(ctx context.Context, db rowQuerier, id reconcile.StatementID) (*reconcile.Registered, error) {
 	lo, hi := bounds(id.Period)
 	row := db.QueryRow(ctx, s.sql(`
 		SELECT statement_id, state, complete, reason, reject_count
 		  FROM {r}.statements
-		 WHERE source = $1 AND sha256 = $2 AND mapping_digest = $3 AND account = $4
-		   AND ((period IS NULL AND $5::timestamptz IS NULL) OR period = tstzrange($5, $6))
-		 ORDER BY statement_id DESC LIMIT 1`), id.Source, id.SHA256, id.MappingDigest, account(id.Accounts), lo, hi)
+		 WHERE mapping_digest = $3 AND statement_id = (
+		       SELECT max(statement_id) FROM {r}.statements
+		        WHERE source = $1 AND sha256 = $2 AND account = $4
+		          AND ($7 OR (period IS NULL AND $5::timestamptz IS NULL) OR period = tstzrange($5, $6)))`),
+		id.Source, id.SHA256, id.MappingDigest, account(id.Accounts), lo, hi, id.AnyPeriod)
 	return oneRegistered(row)
 }
 

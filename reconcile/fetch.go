@@ -119,19 +119,21 @@ func Ingest(ctx context.Context, store Statements, archive Archive, req IngestRe
 	}
 	doc.SHA256 = digest
 	req.Delivery.SHA256, req.Delivery.Size = digest, doc.Size
-	var rejects []sources.Reject
-	if stater, ok := req.Format.(sources.PeriodStater); ok && stater.StatesPeriod() {
-		doc.Period, rejects, err = statedPeriod(ctx, archive, req)
-		if err != nil && !errors.As(err, &unreadable) {
-			return Ingested{}, err
-		}
-	}
+	stater, ok := req.Format.(sources.PeriodStater)
+	doc.AnyPeriod = ok && stater.StatesPeriod()
 	known, err := store.Known(ctx, doc.StatementID)
 	if err != nil {
 		return Ingested{}, err
 	}
 	if known != nil {
-		return Ingested{Registered: *known, Known: true}, nil
+		return Ingested{Registered: *known, Known: true}, store.Redelivered(ctx, doc, *known)
+	}
+	var rejects []sources.Reject
+	if doc.AnyPeriod {
+		doc.Period, rejects, err = statedPeriod(ctx, archive, req)
+		if err != nil && !errors.As(err, &unreadable) {
+			return Ingested{}, err
+		}
 	}
 	if unreadable != nil {
 		return quarantine(ctx, store, doc, rejects, unreadable)

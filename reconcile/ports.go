@@ -18,6 +18,9 @@ type Statements interface {
 	// Known finds a statement that was registered from the same bytes under
 	// the same mapping for the same period; nil if there is none.
 	Known(ctx context.Context, id StatementID) (*Registered, error)
+	// Redelivered says that a known statement has come again under a name: a
+	// document in quarantine under that name is replaced by it.
+	Redelivered(ctx context.Context, d Document, known Registered) error
 	// Load reads the document to its end, and registers it with all that it
 	// says, or not at all. A *sources.Refusal comes back as an error; the
 	// statement is then to be registered by Quarantine.
@@ -127,6 +130,9 @@ type StatementID struct {
 	Period        sources.Period
 	SHA256        string
 	MappingDigest string
+	// AnyPeriod: the document states its period itself, so that equal bytes
+	// are of one period, whichever it is.
+	AnyPeriod bool
 }
 
 // Document is a delivery that is about to be read.

@@ -96,6 +96,9 @@ func (a *app) run(ctx context.Context, names []string, f runFlags) error {
 	if len(failures) > 0 {
 		return errors.Join(failures...)
 	}
+	if err := a.tellUnhandled(ctx, s); err != nil {
+		return err
+	}
 	return verdictExit(results, f.exitCode)
 }
 

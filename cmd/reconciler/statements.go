@@ -21,7 +21,7 @@ func (a *app) statementsCommand() *cobra.Command {
 		Use:     "statements",
 		Short:   "What was accepted, quarantined, rejected",
 		Example: "  reconciler statements list\n  reconciler statements show 17",
-	}, a.statementsListCommand(), a.statementsShowCommand())
+	}, a.statementsListCommand(), a.statementsShowCommand(), a.discardCommand())
 }
 
 func (a *app) statementsListCommand() *cobra.Command {

@@ -45,7 +45,11 @@ CREATE TABLE {{.reconciler}}.statements (
     reason          text NOT NULL DEFAULT '',
     -- The newer statement of this account and period, or the one that repaired
     -- a quarantined delivery.
+    -- Itself where a person has discarded it.
     superseded_by   bigint REFERENCES {{.reconciler}}.statements,
+    -- Who released or discarded it, and when.
+    handled_by      text,
+    handled_at      timestamptz,
     run_id          text,
     first_seen_at   timestamptz NOT NULL,
     accepted_at     timestamptz
