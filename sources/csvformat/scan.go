@@ -432,12 +432,13 @@ func (s *scanner) checkEncoding() error {
 		}
 	}
 	fresh := s.buf[s.checked:limit]
-	bad := -1
-	switch {
-	case s.decoded:
-		bad = bytes.Index(fresh, []byte("\ufffd"))
-	case !utf8.Valid(fresh):
-		bad = firstInvalid(fresh)
+	// In converted text U+FFFD stands for a byte that does not exist, in any
+	// other for one that an earlier conversion lost.
+	bad := bytes.Index(fresh, []byte("\ufffd"))
+	if !s.decoded && !utf8.Valid(fresh) {
+		if first := firstInvalid(fresh); bad < 0 || first < bad {
+			bad = first
+		}
 	}
 	if bad < 0 {
 		s.checked = limit
@@ -445,14 +446,18 @@ func (s *scanner) checkEncoding() error {
 	}
 	at := s.checked + bad
 	line := s.line + bytes.Count(s.buf[s.pos:at], []byte("\n"))
-	reason := fmt.Sprintf("byte 0x%02X at offset %d is not valid UTF-8", s.buf[at], s.offset+int64(at))
-	if s.decoded {
-		reason = "a byte does not exist in the declared encoding"
-	}
-	return &sources.Refusal{
-		Line: line, Reason: reason,
+	r := &sources.Refusal{
+		Line: line, Reason: fmt.Sprintf("byte 0x%02X at offset %d is not valid UTF-8", s.buf[at], s.offset+int64(at)),
 		Remedy: "declare the encoding in which the file is written (csv.encoding)",
 	}
+	switch {
+	case s.decoded:
+		r.Reason = "a byte does not exist in the declared encoding"
+	case bytes.HasPrefix(s.buf[at:s.end], []byte("\ufffd")):
+		r.Reason = fmt.Sprintf("the replacement character U+FFFD stands at offset %d: an earlier conversion of the file has lost what was there", s.offset+int64(at))
+		r.Remedy = "ask the provider for the file as it was before that"
+	}
+	return r
 }
 
 func firstInvalid(text []byte) int {
