@@ -40,6 +40,9 @@ func (c *Config) checkSource(log *ledger, name string) {
 	if s.Unjournaled != nil {
 		checkFilled(log, p.key("unjournaled", "pattern"), s.Unjournaled.Pattern)
 	}
+	if s.Calendar != nil {
+		s.Calendar.check(c, log, p.key("calendar"))
+	}
 	if !log.hasProblems(p) && s.Format == "csv" {
 		c.checkBuild(log, name)
 	}

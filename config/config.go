@@ -76,6 +76,8 @@ type Source struct {
 	Retention time.Duration `yaml:"retention"`
 	// Unjournaled is nil where effects without an operation are not looked for.
 	Unjournaled *Unjournaled `yaml:"unjournaled"`
+	// Calendar is nil where nobody is told that a statement is missing.
+	Calendar *Calendar `yaml:"calendar"`
 }
 
 // Unpack says how packed documents are opened. What a document is packed

@@ -79,6 +79,9 @@ func (s *Source) fill(log *ledger, name string) {
 	if s.Unjournaled != nil {
 		setDefault(log, p.key("unjournaled", "grace"), &s.Unjournaled.Grace, day)
 	}
+	if s.Calendar != nil {
+		s.Calendar.fill(log, p.key("calendar"), s.Timezone)
+	}
 }
 
 func (p *Policy) fill(log *ledger, path keyPath) {

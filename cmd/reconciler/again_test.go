@@ -16,7 +16,7 @@ func againCase(t *testing.T) (h *harness, name, good string, at time.Time) {
 	at = time.Now().UTC().AddDate(0, 0, -10).Truncate(24 * time.Hour)
 	h.operation("op-1", "R-1", 1000, at.Add(10*time.Hour))
 	day := at.Format(time.DateOnly)
-	good = acmeStatement(1, 1000, "P-1,R-1,10.00,EUR,D,ok," + at.Add(10*time.Hour+time.Minute).Format(time.RFC3339))
+	good = acmeStatement(1, 1000, "P-1,R-1,10.00,EUR,D,ok,"+at.Add(10*time.Hour+time.Minute).Format(time.RFC3339))
 	return h, "acme-" + day + "_" + day + ".csv", good, at
 }
 

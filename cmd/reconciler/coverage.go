@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconciler/config"
+	"reconciler/reconcile"
 	"reconciler/reports"
 )
 
@@ -39,6 +40,16 @@ type coverageLine struct {
 	Covered   []period   `json:"covered"`
 	Gaps      []period   `json:"gaps"`
 	CoveredTo *time.Time `json:"covered_to"`
+	// Overdue are expected periods whose statement is not there; Next is the
+	// one that is due next. Only sources with a calendar have them.
+	Overdue []string  `json:"overdue,omitempty"`
+	Next    *expected `json:"next,omitempty"`
+}
+
+// expected is a statement that is due.
+type expected struct {
+	Period string    `json:"period"`
+	DueAt  time.Time `json:"due_at"`
 }
 
 func (a *app) coverage(ctx context.Context, names []string) error {
@@ -57,18 +68,61 @@ func (a *app) coverage(ctx context.Context, names []string) error {
 		return err
 	}
 	list := allAccounts(s.cfg, names, registered)
-	if a.output == "json" {
-		lines := make([]coverageLine, 0, len(list))
-		for _, c := range list {
-			lines = append(lines, coverageLineOf(c))
-		}
-		return a.printJSON(lines)
-	}
 	now, err := s.store.Now(ctx)
 	if err != nil {
 		return err
 	}
-	return a.printCoverage(s.cfg, list, now)
+	lines := make([]coverageLine, 0, len(list))
+	for _, c := range list {
+		line := coverageLineOf(c)
+		if err := s.expect(ctx, &line, now); err != nil {
+			return err
+		}
+		lines = append(lines, line)
+	}
+	if a.output == "json" {
+		return a.printJSON(lines)
+	}
+	if err := a.printCoverage(s.cfg, list, now); err != nil {
+		return err
+	}
+	return a.printExpected(s.cfg, lines)
+}
+
+// expect fills in what a source's calendar says of an account.
+func (s *session) expect(ctx context.Context, line *coverageLine, now time.Time) error {
+	calendar, since := s.cfg.Calendar(line.Source)
+	if calendar == nil {
+		return nil
+	}
+	delivered, err := s.store.Delivered(ctx, line.Source)
+	if err != nil {
+		return err
+	}
+	src := reconcile.Source{Rule: s.cfg.SourceRule(line.Source), Calendar: calendar, ExpectedSince: since}
+	for _, e := range reconcile.Overdue(src, delivered[line.Account], now) {
+		line.Overdue = append(line.Overdue, e.Name(*calendar))
+	}
+	next := calendar.Next(now)
+	line.Next = &expected{Period: next.Name(*calendar), DueAt: next.DueAt}
+	return nil
+}
+
+// printExpected tells what is late and what comes next.
+func (a *app) printExpected(cfg *config.Config, lines []coverageLine) error {
+	p := &printer{w: a.stdout}
+	for _, line := range lines {
+		if line.Next == nil {
+			continue
+		}
+		calendar, _ := cfg.Calendar(line.Source)
+		p.heading("%s, account %s: expected", line.Source, line.Account)
+		for _, name := range line.Overdue {
+			p.line("  MISSING  %s", name)
+		}
+		p.line("  next     %s, due %s", line.Next.Period, line.Next.DueAt.In(calendar.Zone).Format("2006-01-02 15:04 MST"))
+	}
+	return p.err
 }
 
 // allAccounts adds the accounts of sources of which nothing has been read yet.

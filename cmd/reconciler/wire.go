@@ -34,6 +34,7 @@ func buildSource(cfg *config.Config, name string, files []string) (reconcile.Sou
 	if u := src.Unjournaled; u != nil {
 		out.Unjournaled, out.Grace = true, u.Grace
 	}
+	out.Calendar, out.ExpectedSince = cfg.Calendar(name)
 	format, err := csvformat.New(cfg.CSVConfig(name))
 	if err != nil {
 		return out, &exitError{codeUsage, fmt.Errorf("sources.%s: %w", name, err)}
