@@ -59,9 +59,11 @@ type Format struct {
 	// dayField has the same day in all rows; noField: it need not.
 	dayField fieldID
 	assumed  bool
-	zone     *time.Location
-	ours     *regexp.Regexp
-	digest   string
+	// proves: something can prove the end.
+	proves bool
+	zone   *time.Location
+	ours   *regexp.Regexp
+	digest string
 }
 
 // noField says that no field is meant.
@@ -132,11 +134,12 @@ func (f *Format) compileCompleteness(cfg *Config) error {
 	if c.Sum != nil && cfg.Mapping.Amount == nil {
 		note("sum: ", errors.New("there is no field amount to sum up"))
 	}
+	f.proves = c.Proves()
 	switch c.End {
 	case "assumed":
 		f.assumed = true
 	case "", "proven":
-		if !c.Proves() {
+		if !f.proves {
 			note("end: ", errors.New("nothing is configured that could prove the end; declare a footer, a count, a sum, balances or a manifest, or end: assumed"))
 		}
 	default:

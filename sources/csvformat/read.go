@@ -49,6 +49,8 @@ type reader struct {
 	netMinor    int64
 	hasNet      bool
 	summary     sources.Summary
+	// lastRow is the line of the last row, if nothing but data was behind it.
+	lastRow int
 	// foreign counts rows of accounts that the source does not cover.
 	foreign int64
 	notes   notes
@@ -147,6 +149,7 @@ func (r *reader) Next(rec *sources.Record) error {
 				break
 			}
 			if noRow {
+				r.lastRow = 0
 				continue
 			}
 		}
@@ -161,7 +164,7 @@ func (r *reader) Next(rec *sources.Record) error {
 			break
 		}
 		if r.isFooter(cells) {
-			r.footer = newFooter(cells, line)
+			r.footer, r.lastRow = newFooter(cells, line), 0
 			continue
 		}
 		if len(cells) != r.width {
@@ -230,6 +233,7 @@ func (r *reader) headerAgain(line int) error {
 // row reads one data row; done is false for a row that is skipped.
 func (r *reader) row(cells [][]byte, line int, rec *sources.Record) (done bool, err error) {
 	r.summary.Rows++
+	r.lastRow = line
 	*rec = sources.Record{Line: line}
 	if r.format.followed {
 		if err := r.followRow(cells, line); err != nil {

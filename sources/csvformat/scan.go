@@ -45,6 +45,8 @@ type scanner struct {
 	// offset in the text of buf[0].
 	offset int64
 	eof    bool
+	// last byte of the text so far.
+	last byte
 	// line is the physical line at pos, from 1.
 	line  int
 	cells [][]byte
@@ -413,6 +415,9 @@ func (s *scanner) fill() error {
 			return err
 		}
 		s.end, s.eof = s.end+n, eof
+		if n > 0 {
+			s.last = s.buf[s.end-1]
+		}
 	}
 	return s.checkEncoding()
 }

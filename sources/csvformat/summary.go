@@ -73,9 +73,16 @@ func (r *reader) proveEnd(s *sources.Summary, total *big.Int, exponent int) erro
 			s.EndProof = proof.name
 		}
 	}
-	// A footer that declares what could not be compared leaves nothing assumed.
-	if r.format.footer != nil && s.EndProof == sources.EndAssumed {
+	// What declares something that could not be compared leaves nothing assumed.
+	if r.format.proves && s.EndProof == sources.EndAssumed {
 		s.EndProof = sources.EndUnproven
+	}
+	cut := r.lastRow > 0 && r.scan.last != '\n'
+	whole := s.EndProof == sources.EndAssumed || s.EndProof == sources.EndManifest && r.format.manifest.Whole()
+	if cut && !whole && s.EndProof != sources.EndUnproven {
+		// All that was declared stood before the last line, or beside it.
+		s.EndProof = sources.EndUnproven
+		s.Notes = append(s.Notes, fmt.Sprintf("line %d: the last line has no end, so nothing proves that it is whole", r.lastRow))
 	}
 	return nil
 }

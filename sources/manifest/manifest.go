@@ -59,6 +59,9 @@ func (r *Rule) Name(d sources.Delivery) string {
 	return strings.NewReplacer("{name}", base, "{stem}", stem).Replace(r.name)
 }
 
+// Whole reports that the manifest vouches for every byte.
+func (r *Rule) Whole() bool { return r.sha256 != nil || r.size != nil }
+
 // Check compares the manifest of a delivery with its bytes, and returns the
 // count of rows that it declares; nil if it declares none. The error is a
 // *sources.Refusal.
