@@ -124,20 +124,25 @@ func scanException(row pgx.CollectableRow) (reports.Exception, error) {
 	return x, err
 }
 
-// evidenceRecords are the records that a stored evidence names.
+// evidenceRecords are the records that a stored evidence names; the sides of a
+// contradiction are such records, too.
 func evidenceRecords(raw json.RawMessage) ([]reports.Record, error) {
 	var e struct {
 		Records []recordEvidence `json:"records"`
+		Sides   []recordEvidence `json:"sides"`
 	}
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return nil, fmt.Errorf("read stored evidence: %w", err)
 	}
+	for i := range e.Sides {
+		e.Sides[i].Conflicted = true
+	}
 	var out []reports.Record
-	for _, r := range e.Records {
+	for _, r := range append(e.Records, e.Sides...) {
 		rec := reports.Record{
 			Source: r.Source, RecordKey: r.RecordKey, Statement: r.Statement, Line: r.Line, ProviderOperationID: r.ProviderOperationID,
 			BusinessReference: r.BusinessReference, Currency: r.Currency, Direction: r.Direction, Kind: r.Kind, Status: r.Status,
-			OccurredAt: instant(r.OccurredAt),
+			OccurredAt: instant(r.OccurredAt), Tier: r.Tier, Ownership: r.Ownership, Replaced: r.Replaced, Conflicted: r.Conflicted,
 		}
 		if r.AmountMinor != nil {
 			rec.AmountMinor, rec.HasAmount = *r.AmountMinor, true
@@ -192,7 +197,7 @@ func (s *Store) reportSettled(ctx context.Context, run reconcile.Run, _ reconcil
 		st.IdempotencyKey = st.Operation.IdempotencyKey
 		records, err := evidenceRecords(raw)
 		for _, rec := range records {
-			if rec.Status == string(sources.Succeeded) {
+			if rec.Status == string(sources.Succeeded) && rec.Remark() == "" {
 				st.ProviderOperationID, st.Statement, st.Line = rec.ProviderOperationID, rec.Statement, rec.Line
 				break
 			}

@@ -88,14 +88,31 @@ type total struct {
 	Largest, Critical int64
 }
 
+// unpriced counts, by kind, the cases that have no amount: those of operations,
+// whose weight nobody can tell, and those of statements and records.
+type unpriced struct{ orders, others []kindCount }
+
+func (u unpriced) count() int {
+	n := 0
+	for _, k := range slices.Concat(u.orders, u.others) {
+		n += k.n
+	}
+	return n
+}
+
 // risks sums the money at risk per currency, in order of currency, and counts
 // the cases that have no amount. Amounts of different currencies are never
 // added.
-func risks(exceptions []Exception) (totals []total, without int) {
+func risks(exceptions []Exception) (totals []total, without unpriced) {
 	byCurrency := map[string]*total{}
+	var orders, others []Exception
 	for _, e := range exceptions {
 		if !e.HasAmount {
-			without++
+			if e.Operation != nil || e.IdempotencyKey != "" {
+				orders = append(orders, e)
+			} else {
+				others = append(others, e)
+			}
 			continue
 		}
 		t := byCurrency[e.Currency]
@@ -111,7 +128,7 @@ func risks(exceptions []Exception) (totals []total, without int) {
 		totals = append(totals, *t)
 	}
 	slices.SortFunc(totals, func(a, b total) int { return strings.Compare(a.Currency, b.Currency) })
-	return totals, without
+	return totals, unpriced{kindCounts(orders), kindCounts(others)}
 }
 
 // add adds a magnitude; a sum that would not fit stays at the largest number

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -50,6 +51,7 @@ type row struct {
 	OperationCurrency    text   `csv:"operation_currency"`
 	RecordKey            text   `csv:"record_key"`
 	NewInThisRun         bool   `csv:"new_in_this_run"`
+	RecordRemarks        text   `csv:"record_remarks"`
 }
 
 // joiner stands between several values in one cell. It is no list separator
@@ -110,30 +112,38 @@ func (r Report) row(e Exception, words Words) row {
 		}
 	}
 	ev := evidenceOf(e)
-	out.ProviderOperationIDs, out.Statement, out.Line = text(ev.ids), text(ev.statements), ev.lines
+	out.ProviderOperationIDs, out.Statement, out.Line, out.RecordRemarks = text(ev.ids), text(ev.statements), ev.lines, text(ev.remarks)
 	return out
 }
 
 // evidence is what an exception's records say, flattened for one line.
-type evidence struct{ ids, statements, lines string }
+type evidence struct{ ids, statements, lines, remarks string }
 
-// evidenceOf joins the records' ids, statements and lines; the three columns
-// keep the same order, so the second line belongs to the second id. A
+// evidenceOf joins the records' ids, statements, lines and remarks; the columns
+// keep the same order, so the second line belongs to the second id, and one
+// that counts as it stands is marked "current" beside one that does not. A
 // statement that holds all of them is named once.
 func evidenceOf(e Exception) evidence {
 	ids := make([]string, len(e.Records))
 	statements := make([]string, len(e.Records))
 	lines := make([]string, len(e.Records))
+	remarks := make([]string, len(e.Records))
+	remarked := false
 	for i, rec := range e.Records {
 		ids[i], statements[i] = rec.ProviderOperationID, rec.Statement
 		if rec.Line > 0 {
 			lines[i] = strconv.Itoa(rec.Line)
 		}
+		remarks[i] = cmp.Or(rec.Remark(), "current")
+		remarked = remarked || rec.Remark() != ""
+	}
+	if !remarked {
+		remarks = nil
 	}
 	if len(slices.Compact(slices.Clone(statements))) == 1 {
 		statements = statements[:1]
 	}
-	return evidence{joined(ids), joined(statements), joined(lines)}
+	return evidence{joined(ids), joined(statements), joined(lines), joined(remarks)}
 }
 
 // joined joins values unless all of them are empty.

@@ -60,6 +60,7 @@ func rich(tb testing.TB) reports.Report {
 		Summary:     richSummary(),
 		GeneratedAt: at(14, 3, 15),
 		Zone:        zone(tb, "Europe/Moscow"),
+		Zones:       map[string]*time.Location{"kuwait-cards": zone(tb, "Asia/Kuwait"), "acme-api": time.UTC},
 	}
 	r.Exceptions = richExceptions()
 	r.Settled = richSettled()
@@ -85,7 +86,7 @@ func richSummary() reports.Summary {
 		ConfigDigest: "sha256:9d1c3f0f7a5e4b6c8d2e1f0a9b8c7d6e5f4a3b2c1d0e9f8a7b6c5d4e3f2a1b0c",
 		Statements:   reports.StatementCounts{Accepted: 3, Quarantined: 0, Duplicate: 12},
 		Coverage: []reports.CoverageEnd{
-			{Source: "acme-bank", Account: "main", CoveredTo: ptr(at(13, 21, 0))},
+			{Source: "acme-bank", Account: "main", CoveredTo: ptr(at(13, 21, 0)), Gaps: 2},
 			{Source: "kuwait-cards", Account: "card-settlement"},
 		},
 		Records:    reports.RecordCounts{Read: 48211, New: 1204, Changed: 3, Rejected: 0},
@@ -109,10 +110,13 @@ func richExceptions() []reports.Exception {
 	pending := operation(5, "executing", 350000, "JPY")
 	never := operation(6, "planned", 0, "")
 	never.HasAmount, never.ActionType, never.LastAttemptAt, never.AttemptCount = false, "email.send", time.Time{}, 0
+	never.BusinessReference = ""
 	second := record(twice, "AC-2026-778814", 1207)
 	second.OccurredAt = at(10, 8, 47)
 	off := record(amount, "1234567890123456789", 88)
 	off.AmountMinor = 49990
+	replaced := record(amount, "1234567890123456789", 61)
+	replaced.Statement, replaced.Replaced = "acme-2026-07-01_2026-07-10.csv", true
 	part := record(dinar, "000123", 14)
 	part.Source, part.Statement, part.AmountMinor = "kuwait-cards", "settlement_2026-07-12.csv", 1250000
 	slow := record(pending, "JP-1", 9)
@@ -130,7 +134,7 @@ func richExceptions() []reports.Exception {
 			IdempotencyKey: amount.IdempotencyKey, AmountMinor: 44991, HasAmount: true, Currency: "EUR",
 			FirstSeenAt: at(11, 3, 15), LastSeenAt: at(14, 3, 15), Assignee: "olga@finance.example", Operation: &amount,
 			Note:    "Ordered 49.99 EUR, the provider booked 499.90 EUR. Have it corrected, or accept the difference.",
-			Records: []reports.Record{off},
+			Records: []reports.Record{off, replaced},
 		},
 		{
 			ExceptionID: "01981f5e-0003", Kind: "amount_mismatch", Severity: "critical", State: "open", Source: "kuwait-cards",
@@ -143,8 +147,11 @@ func richExceptions() []reports.Exception {
 			ExceptionID: "01981f5e-0004", Kind: "absent_needs_decision", Severity: "high", State: "open", Source: "acme-bank",
 			IdempotencyKey: gone.IdempotencyKey, AmountMinor: 88000, HasAmount: true, Currency: "RUB",
 			FirstSeenAt: at(6, 3, 15), LastSeenAt: at(14, 3, 15), Operation: &gone,
-			Note:     "Complete statements from 10 July to 13 July show nothing of it. Permit another attempt, or close it as failed.",
-			Evidence: json.RawMessage(`{ "window": ["2026-07-10T08:04:00Z", "2026-07-13T08:19:00Z"], "statements": [41, 42] }`),
+			Note: "Complete statements from 10 July to 13 July show nothing of it. Permit another attempt, or close it as failed.",
+			Evidence: json.RawMessage(`{"reason_code": "absent_needs_decision", "window": {"from": "2026-07-10T08:04:00Z", "to": "2026-07-13T08:19:00Z"},
+				"coverage": [{"source": "acme-bank", "account": "main", "proven": [{"from": "2026-06-30T21:00:00Z", "to": "2026-07-13T21:00:00Z"}],
+					"assumed": [{"from": "2026-06-30T21:00:00Z", "to": "2026-07-13T21:00:00Z"}]}],
+				"statements": [41, 42], "speaks_against": ["max_attempts is used up (2)", "the provider may have forgotten our key"]}`),
 		},
 		{
 			ExceptionID: "01981f5e-0005", Kind: "unjournaled_effect", Severity: "high", State: "open", Source: "acme-bank",
@@ -161,7 +168,7 @@ func richExceptions() []reports.Exception {
 			ExceptionID: "01981f5e-0006", Kind: "coverage_gap", Severity: "medium", State: "open", Source: "acme-api",
 			FirstSeenAt: at(7, 3, 15), LastSeenAt: at(14, 3, 15),
 			Note:     "The listing of 5 July is missing between two accepted ones. Fetch it again.",
-			Evidence: json.RawMessage(`{"account":"main","gap":["2026-07-04T21:00:00Z","2026-07-05T21:00:00Z"]}`),
+			Evidence: json.RawMessage(`{"account":"main","from":"2026-07-04T21:00:00Z","to":"2026-07-05T21:00:00Z"}`),
 		},
 		{
 			ExceptionID: "01981f5e-0007", Kind: "pending_too_long", Severity: "medium", State: "open", Source: "acme-bank",
@@ -204,6 +211,7 @@ func richSettled() []reports.Settled {
 
 func richWaiting() []reports.Waiting {
 	return []reports.Waiting{
+		{Operation: operation(50, "unknown", 61000, "RUB"), ReasonCode: "coverage_gap", ProvableAt: at(12, 7, 32)},
 		{Operation: operation(51, "unknown", 730000, "RUB"), ReasonCode: "not_yet_provable", ProvableAt: at(14, 21, 0)},
 		{Operation: operation(52, "unknown", 15000, "RUB"), ReasonCode: "not_yet_provable", ProvableAt: at(15, 6, 20)},
 		{Operation: operation(53, "executing", 15000, "EUR"), ReasonCode: "pending", ProvableAt: at(15, 6, 30)},

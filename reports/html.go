@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"io"
 	"time"
+	"unicode/utf8"
 )
 
 //go:embed assets/report.html.tmpl assets/report.css assets/report.js
@@ -69,8 +70,16 @@ type fact struct {
 	Mono bool
 }
 
-// Long says that the value needs the room of two.
-func (f fact) Long() bool { return len(f.Value) > 26 }
+// Class names the room that the fact needs: of one, of two, or of a whole line.
+func (f fact) Class() string {
+	switch n := utf8.RuneCountInString(f.Value); {
+	case n > 64:
+		return "full"
+	case n > 26:
+		return "long"
+	}
+	return ""
+}
 
 // figure is one of the numbers at the top.
 type figure struct {
@@ -145,21 +154,43 @@ func (b builder) moment(t time.Time) string {
 	return t.In(b.zone()).Format("2 Jan 2006, 15:04")
 }
 
+// endless is the year in which a range without an end is stored to end.
+const endless = 9999
+
 // span writes a half-open range. Where it is made of whole days of the
-// report's zone, its last day is named instead of the midnight after it.
-func (b builder) span(from, to time.Time) string {
+// source's zone, else of the report's, its last day is named instead of the
+// midnight after it. Days of another zone than the report's name it.
+func (b builder) span(source string, from, to time.Time) string {
+	if to.Year() >= endless {
+		to = time.Time{}
+	}
 	switch {
 	case from.IsZero() && to.IsZero():
 		return "–"
 	case from.IsZero():
 		return "until " + b.moment(to)
 	case to.IsZero():
-		return "from " + b.moment(from)
+		return "from " + b.moment(from) + " on"
 	}
-	first, end := from.In(b.zone()), to.In(b.zone())
-	if !midnight(first) || !midnight(end) || !end.After(first) {
-		return b.moment(from) + " – " + b.moment(to)
+	if zone := b.Zones[source]; zone != nil && wholeDays(from.In(zone), to.In(zone)) {
+		text := days(from.In(zone), to.In(zone))
+		if !wholeDays(from.In(b.zone()), to.In(b.zone())) {
+			text += " (" + Visible(zone.String()) + ")"
+		}
+		return text
 	}
+	if first, end := from.In(b.zone()), to.In(b.zone()); wholeDays(first, end) {
+		return days(first, end)
+	}
+	return b.moment(from) + " – " + b.moment(to)
+}
+
+func wholeDays(first, end time.Time) bool {
+	return midnight(first) && midnight(end) && end.After(first)
+}
+
+// days writes whole days by their first and last.
+func days(first, end time.Time) string {
 	last := end.AddDate(0, 0, -1)
 	switch {
 	case first.Format(time.DateOnly) == last.Format(time.DateOnly):

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"reconciler/reports"
 )
@@ -81,6 +82,136 @@ func TestHTMLSections(t *testing.T) {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page lacks %q", want)
 		}
+	}
+}
+
+// TestHTMLTellsEvidenceInWords: nobody in finance reads JSON.
+func TestHTMLTellsEvidenceInWords(t *testing.T) {
+	t.Parallel()
+	const window = `"window": {"from": "2026-07-10T08:04:00Z", "to": "2026-07-13T08:19:00Z"}`
+	for name, c := range map[string]struct {
+		evidence  string
+		want, not []string
+	}{
+		"window and coverage": {
+			`{` + window + `, "coverage": [{"source": "acme", "account": "main", "proven": [{"from": "2026-06-30T21:00:00Z", "to": "2026-07-13T21:00:00Z"}]},
+				{"source": "api", "account": "x", "assumed": [{"from": "2026-07-12T08:00:00Z", "to": "2026-07-13T09:00:00Z"}]}, {"source": "none", "account": "y"}]}`,
+			[]string{
+				"10 Jul 2026, 11:04 – 13 Jul 2026, 11:19", "Covered, acme / main", "1–13 Jul 2026", "12 Jul 2026, 11:00 – 13 Jul 2026, 12:00 (the end is only assumed)",
+				"none of that time",
+			}, nil,
+		},
+		"what speaks against":   {`{"speaks_against": ["one", "two"]}`, []string{"Against going on by itself", "one; two"}, nil},
+		"an earlier decision":   {`{"earlier": {"reason_code": "confirmed", "from": "unknown", "to": "succeeded"}}`, []string{"Decided earlier", "unknown → succeeded: Confirmed"}, nil},
+		"certain in future":     {`{"provable_at": "2026-07-20T10:00:00Z"}`, []string{"from 20 Jul 2026, 13:00 on"}, []string{"was due 20 Jul"}},
+		"certain in the past":   {`{"provable_at": "2026-07-12T10:00:00Z"}`, []string{"was due 12 Jul 2026, 13:00; waits for the next statement that covers it"}, []string{"from 12 Jul"}},
+		"a missing time":        {`{"account": "main", "from": "2026-07-04T21:00:00Z", "to": "2026-07-05T21:00:00Z"}`, []string{"Missing time", "5 Jul 2026"}, nil},
+		"no beginning":          {`{"from": "0001-01-01T00:00:00Z", "to": "2026-07-05T22:00:00Z"}`, []string{"until 6 Jul 2026, 01:00"}, nil},
+		"a statement":           {`{"statement": "a.csv", "statement_id": 7, "reason": "cut short", "sha256": "abc"}`, []string{"a.csv (number 7)", "cut short", "abc"}, nil},
+		"what is not known":     {`{"new_thing": "to be seen", "deep": {"x": [1]}}`, []string{"new thing", "to be seen"}, nil},
+		"another form":          {`{"window": ["a"], "coverage": 3, "speaks_against": {}, "provable_at": "soon"}`, nil, []string{"May have happened", "soon"}},
+		"no evidence":           {`null`, nil, nil},
+		"what is not even JSON": {`{{`, nil, nil},
+	} {
+		r := quiet(t)
+		r.Exceptions = []reports.Exception{{ExceptionID: "X", Kind: "absent_needs_decision", Severity: "high", Evidence: []byte(c.evidence)}}
+		html := page(t, r)
+		_, card, _ := strings.Cut(html, "<article")
+		card, _, _ = strings.Cut(card, "</article>")
+		for _, want := range c.want {
+			if !strings.Contains(card, want) {
+				t.Errorf("%s: the case lacks %q:\n%s", name, want, card)
+			}
+		}
+		for _, not := range append(c.not, "{", "[", "&#34;") {
+			if strings.Contains(card, not) {
+				t.Errorf("%s: the case shows %q:\n%s", name, not, card)
+			}
+		}
+	}
+}
+
+// TestReplacedRecordsSaySo wherever a record stands beside the current one.
+func TestReplacedRecordsSaySo(t *testing.T) {
+	t.Parallel()
+	r := rich(t)
+	html := page(t, r)
+	if n := strings.Count(html, "replaced by a newer statement"); n != 1 {
+		t.Errorf("the page marks %d records as replaced, want 1", n)
+	}
+	var csv bytes.Buffer
+	if err := reports.WriteCSV(&csv, r); err != nil {
+		t.Fatalf("WriteCSV: %v", err)
+	}
+	if want := "current | replaced by a newer statement"; !strings.Contains(csv.String(), want) {
+		t.Errorf("exceptions.csv lacks %q:\n%s", want, csv.String())
+	}
+}
+
+// TestOperationWithoutReference is called by its key.
+func TestOperationWithoutReference(t *testing.T) {
+	t.Parallel()
+	r := quiet(t)
+	op := reports.Operation{IdempotencyKey: "v1:only-a-key", Status: "unknown"}
+	r.Exceptions = []reports.Exception{{ExceptionID: "X", Kind: "never_claimed", Severity: "low", IdempotencyKey: op.IdempotencyKey, Operation: &op}}
+	if html := page(t, r); !strings.Contains(html, `<p class="ref">v1:only-a-key</p>`) || strings.Count(html, "v1:only-a-key") != 1 {
+		t.Error("the case is not headed by its key, once")
+	}
+}
+
+// TestCasesWithoutAmount: a case whose weight nobody knows is not a case
+// without weight.
+func TestCasesWithoutAmount(t *testing.T) {
+	t.Parallel()
+	op := reports.Operation{IdempotencyKey: "k"}
+	unknown := reports.Exception{ExceptionID: "1", Kind: "amount_unknown", Severity: "high", Operation: &op}
+	late := reports.Exception{ExceptionID: "2", Kind: "statement_overdue", Severity: "high"}
+	for _, c := range []struct {
+		exceptions []reports.Exception
+		want, not  string
+	}{
+		{[]reports.Exception{unknown, unknown}, "2 cases have no amount in the journal: 2 × Amount can", "puts money at risk"},
+		{[]reports.Exception{unknown}, "What is at risk can&#39;t be summed up", "concerns statements"},
+		{[]reports.Exception{late}, "1 case concerns statements or records and has no amount of its own: 1 × Statement is late.", "in the journal"},
+		{[]reports.Exception{late}, "No open exception puts money at risk.", "summed up"},
+	} {
+		r := quiet(t)
+		r.Exceptions = c.exceptions
+		_, section, _ := strings.Cut(page(t, r), `<section id="risk">`)
+		section, _, _ = strings.Cut(section, "</section>")
+		if !strings.Contains(section, c.want) || strings.Contains(section, c.not) {
+			t.Errorf("money at risk lacks %q or has %q:\n%s", c.want, c.not, section)
+		}
+	}
+}
+
+// TestDaysOfTheSource: a period of whole days is whole days in its own zone,
+// whatever the report's.
+func TestDaysOfTheSource(t *testing.T) {
+	t.Parallel()
+	r := quiet(t)
+	r.Zone = time.UTC
+	r.Zones = map[string]*time.Location{"acme-bank": zone(t, "Europe/Moscow")}
+	html := page(t, r)
+	for _, want := range []string{"1–13 Jul 2026 (Europe/Moscow)", "5 Jul 2026, 21:00 – 14 Jul 2026, 02:40"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+// TestGapsAreCounted beside the end of the coverage.
+func TestGapsAreCounted(t *testing.T) {
+	t.Parallel()
+	c := reports.Coverage{Source: "s", Account: "a", Ranges: []reports.Range{{From: at(1, 0, 0), To: at(2, 0, 0)}, {From: at(3, 0, 0), To: at(4, 0, 0)}, {From: at(6, 0, 0), To: at(7, 0, 0)}}}
+	if got := c.End(); got.Gaps != 2 || got.CoveredTo == nil || !got.CoveredTo.Equal(at(7, 0, 0)) {
+		t.Errorf("End() = %+v, want 7 July with 2 gaps", got)
+	}
+	if got := (reports.Coverage{}).End(); got.Gaps != 0 || got.CoveredTo != nil {
+		t.Errorf("End() of nothing = %+v, want nothing", got)
+	}
+	if html := page(t, rich(t)); !strings.Contains(html, "Covered to 14 Jul 2026, 05:40, with 1 gap") {
+		t.Error("the page does not say that the coverage has a gap")
 	}
 }
 

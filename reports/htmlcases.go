@@ -1,14 +1,12 @@
 package reports
 
 import (
-	"bytes"
-	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// evidenceShown bounds the stored evidence that is shown of one case.
+// evidenceShown bounds a fact of the stored evidence of one case.
 const evidenceShown = 4000
 
 // recordsShown bounds the records that are shown of one case.
@@ -42,14 +40,16 @@ type caseCard struct {
 	Facts                     []fact
 	Records                   []recordRow
 	MoreRecords               string
-	// Evidence as stored, where no records say it better.
-	Evidence string
+	// Evidence that no record says better.
+	Evidence []fact
 }
 
 // recordRow is one record as evidence.
 type recordRow struct {
 	Source, ID, Reference, What, Status, Occurred, Where string
 	Amount                                               amount
+	// Remark says why it does not count as it stands; empty if it does.
+	Remark string
 	// Differs marks an amount or currency that is not the operation's.
 	Differs bool
 }
@@ -102,9 +102,7 @@ func (b builder) card(e Exception) caseCard {
 	if more := len(e.Records) - recordsShown; more > 0 {
 		c.MoreRecords = plural(more, "more record speaks", "more records speak") + " about this case; exceptions.csv names them all."
 	}
-	if len(e.Records) == 0 {
-		c.Evidence = storedEvidence(e.Evidence)
-	}
+	c.Evidence = b.evidenceFacts(e)
 	return c
 }
 
@@ -123,7 +121,7 @@ func (b builder) subject(c *caseCard, e Exception) {
 		}
 		return
 	}
-	c.Reference = Visible(op.BusinessReference)
+	c.Reference = Visible(op.name())
 	if a := op.ordered(); a.Known {
 		c.Facts = append(c.Facts, fact{"Ordered", a.Number + " " + a.Currency, false})
 	}
@@ -134,7 +132,7 @@ func (b builder) subject(c *caseCard, e Exception) {
 		{"Workflow", op.WorkflowID, true},
 		{"Key", op.IdempotencyKey, true},
 	} {
-		if f.Value != "" {
+		if f.Value != "" && (f.Name != "Key" || op.BusinessReference != "") {
 			f.Value = Visible(f.Value)
 			c.Facts = append(c.Facts, f)
 		}
@@ -166,7 +164,7 @@ func (b builder) record(rec Record, op Operation) recordRow {
 		Source: orDash(rec.Source), ID: orDash(rec.ProviderOperationID), Reference: Visible(rec.BusinessReference),
 		What:   Visible(strings.TrimSpace(rec.Kind + " " + rec.Direction)),
 		Status: Visible(rec.Status), Occurred: b.moment(rec.OccurredAt),
-		Where: where(rec.Statement, rec.Line),
+		Where: where(rec.Statement, rec.Line), Remark: rec.Remark(),
 	}
 	if rec.HasAmount {
 		row.Amount = readable(rec.AmountMinor, rec.Currency)
@@ -192,20 +190,6 @@ func ageWords(days int) string {
 		return "1 day"
 	}
 	return integer(days) + " days"
-}
-
-// storedEvidence shows evidence as it is stored, without its blanks.
-func storedEvidence(raw json.RawMessage) string {
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, raw); err != nil {
-		return cut(Visible(string(raw)), evidenceShown)
-	}
-	switch text := compact.String(); text {
-	case "null", "{}", "[]", `""`:
-		return ""
-	default:
-		return cut(Visible(text), evidenceShown)
-	}
 }
 
 // ageTable counts exceptions by severity and age.
@@ -347,7 +331,9 @@ type waitingTable struct {
 
 type waitingDay struct {
 	Day, Relative, Count string
-	Rows                 []waitingRow
+	// From heads the column of the times.
+	From string
+	Rows []waitingRow
 }
 
 type waitingRow struct {
@@ -365,7 +351,7 @@ func (b builder) waiting() waitingTable {
 		day := b.waitDay(w.ProvableAt)
 		if n := len(table.Days); n == 0 || table.Days[n-1].Day != day {
 			table.Days = append(table.Days, waitingDay{
-				Day: day, Relative: b.relative(w.ProvableAt), Count: plural(counts[day], "operation", "operations"),
+				Day: day, Relative: b.relative(w.ProvableAt), Count: plural(counts[day], "operation", "operations"), From: "From",
 			})
 		}
 		row := waitingRow{
@@ -374,7 +360,12 @@ func (b builder) waiting() waitingTable {
 			Why: orDash(b.words.Of(w.ReasonCode).Title), Code: Visible(w.ReasonCode),
 			Amount: w.Operation.ordered(), At: "–",
 		}
-		if !w.ProvableAt.IsZero() {
+		switch {
+		case w.ProvableAt.IsZero():
+		case b.past(w.ProvableAt):
+			row.At = w.ProvableAt.In(b.zone()).Format("2 Jan, 15:04")
+			table.Days[len(table.Days)-1].From = "Since"
+		default:
 			row.At = w.ProvableAt.In(b.zone()).Format("15:04")
 		}
 		d := &table.Days[len(table.Days)-1]
@@ -387,25 +378,32 @@ func (b builder) waiting() waitingTable {
 	return table
 }
 
+// past says that what was provable at t waits for a statement only.
+func (b builder) past(t time.Time) bool { return !t.After(b.GeneratedAt) }
+
 func (b builder) waitDay(t time.Time) string {
-	if t.IsZero() {
+	switch {
+	case t.IsZero():
 		return "No date can be named yet"
+	case b.past(t):
+		return "Was due"
 	}
 	return t.In(b.zone()).Format("Monday, 2 January 2006")
 }
 
 // relative says how far away the day of t is.
 func (b builder) relative(t time.Time) string {
-	if t.IsZero() {
+	switch {
+	case t.IsZero():
 		return ""
+	case b.past(t):
+		return "waits for the next statement that covers it"
 	}
 	days := int(midnightUTC(t.In(b.zone())).Sub(midnightUTC(b.GeneratedAt.In(b.zone()))) / (24 * time.Hour))
-	switch {
-	case days < 0:
-		return "due; needs the next statement"
-	case days == 0:
+	switch days {
+	case 0:
 		return "today"
-	case days == 1:
+	case 1:
 		return "tomorrow"
 	}
 	return "in " + integer(days) + " days"

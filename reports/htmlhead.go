@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // verdict is the banner.
@@ -96,8 +97,10 @@ func (b builder) figures() []figure {
 // riskTable is the money at risk.
 type riskTable struct {
 	Rows []riskRow
-	// Without says how many cases have no amount; empty if none.
-	Without string
+	// Empty says why there is no row.
+	Empty string
+	// Without says, a sentence each, which cases have no amount.
+	Without []string
 }
 
 type riskRow struct {
@@ -110,7 +113,10 @@ type riskRow struct {
 
 func (b builder) risk() riskTable {
 	totals, without := risks(b.Exceptions)
-	var table riskTable
+	table := riskTable{Empty: "No open exception puts money at risk.", Without: without.sentences(b.words)}
+	if len(without.orders) > 0 {
+		table.Empty = "What is at risk can't be summed up: no open exception has an amount."
+	}
 	for _, t := range totals {
 		sum := readable(t.Minor, t.Currency)
 		row := riskRow{
@@ -122,10 +128,30 @@ func (b builder) risk() riskTable {
 		row.CriticalPct = row.CriticalWidth
 		table.Rows = append(table.Rows, row)
 	}
-	if without > 0 {
-		table.Without = plural(without, "case has", "cases have") + " no amount (late statements, wrong references and the like)."
-	}
 	return table
+}
+
+// sentences say how many cases have no amount, and of which kinds they are.
+func (u unpriced) sentences(words Words) []string {
+	var out []string
+	for _, part := range []struct {
+		kinds     []kindCount
+		one, many string
+	}{
+		{u.orders, "case has no amount in the journal", "cases have no amount in the journal"},
+		{u.others, "case concerns statements or records and has no amount of its own", "cases concern statements or records and have no amount of their own"},
+	} {
+		n := 0
+		var names []string
+		for _, k := range part.kinds {
+			n += k.n
+			names = append(names, integer(k.n)+" × "+orDash(words.Of(k.kind).Title))
+		}
+		if n > 0 {
+			out = append(out, plural(n, part.one, part.many)+": "+strings.Join(names, ", ")+".")
+		}
+	}
+	return out
 }
 
 // percent writes part of whole as a percentage with two digits, for the

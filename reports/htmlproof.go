@@ -55,7 +55,7 @@ func (b builder) statements() statementTable {
 func (b builder) statement(st Statement) statementRow {
 	row := statementRow{
 		Name: orDash(st.Name), Account: Visible(strings.Trim(st.Source+" / "+st.Account, " /")),
-		State: orDash(b.words.Of(st.State).Title), Period: b.span(st.From, st.To), AsOf: b.moment(st.AsOf),
+		State: orDash(b.words.Of(st.State).Title), Period: b.span(st.Source, st.From, st.To), AsOf: b.moment(st.AsOf),
 		Records: integer(st.RecordCount), SHA256: Visible(st.SHA256), Reason: Visible(st.Reason), New: st.InThisRun,
 		Controls: controls(st),
 	}
@@ -200,7 +200,7 @@ func (b builder) strip(c Coverage, axis Range) strip {
 		if !end.IsZero() && r.From.After(end) {
 			holes++
 			if holes <= holesShown {
-				s.Holes = append(s.Holes, b.span(end, r.From))
+				s.Holes = append(s.Holes, b.span(c.Source, end, r.From))
 			}
 		}
 		if r.To.After(end) {
@@ -212,16 +212,30 @@ func (b builder) strip(c Coverage, axis Range) strip {
 		}
 	}
 	if !end.IsZero() {
-		s.Covered = "Covered to " + b.moment(end)
+		s.Covered = upToWithGaps("Covered to "+b.moment(end), holes)
 	}
 	if more := holes - holesShown; more > 0 {
 		s.MoreHoles = fmt.Sprintf("and %s more", integer(more))
 	}
 	s.Label = s.Account + ": " + s.Covered
-	if holes > 0 {
-		s.Label += ", with " + plural(holes, "hole", "holes")
-	}
 	return s
+}
+
+// upToWithGaps adds to the end of a covered time that it has holes before it.
+func upToWithGaps(covered string, gaps int) string {
+	if gaps == 0 {
+		return covered
+	}
+	return covered + ", with " + plural(gaps, "gap", "gaps")
+}
+
+// coveredWords say how far an account is covered, in the report's zone.
+func (r Report) coveredWords(c Coverage) string {
+	end := c.End()
+	if end.CoveredTo == nil {
+		return "nothing yet"
+	}
+	return upToWithGaps("to "+builder{Report: r}.moment(*end.CoveredTo), end.Gaps)
 }
 
 // place returns the position of t on the axis in percent.

@@ -15,6 +15,9 @@ type Report struct {
 	// report's zone, printed with it.
 	GeneratedAt time.Time
 	Zone        *time.Location
+	// Zones are the zones of the sources' days, by source; one that is not there
+	// has the report's.
+	Zones map[string]*time.Location
 	// Exceptions that are open for this job, worst first, then oldest.
 	Exceptions []Exception
 	// Settled are the transitions of this run, in order of idempotency key.
@@ -57,11 +60,13 @@ type StatementCounts struct {
 	Duplicate   int `json:"duplicate"`
 }
 
-// CoverageEnd is the end of the covered time of one account; null if nothing is covered.
+// CoverageEnd is the end of the covered time of one account; null if nothing is
+// covered. Gaps counts the holes before it.
 type CoverageEnd struct {
 	Source    string     `json:"source"`
 	Account   string     `json:"account"`
 	CoveredTo *time.Time `json:"covered_to"`
+	Gaps      int        `json:"gaps"`
 }
 
 // RecordCounts counts the rows that a run read.
@@ -146,6 +151,14 @@ type Operation struct {
 	LastAttemptAt     time.Time
 }
 
+// name is what people call the operation: its reference, else its key.
+func (op Operation) name() string {
+	if op.BusinessReference == "" {
+		return op.IdempotencyKey
+	}
+	return op.BusinessReference
+}
+
 // Record is what a report shows of a provider's record.
 type Record struct {
 	Source, RecordKey   string
@@ -160,6 +173,27 @@ type Record struct {
 	Kind                string
 	Status              string
 	OccurredAt          time.Time
+	// Tier is by which name it was found, Ownership whether it is the
+	// operation's own; empty for records of no operation.
+	Tier, Ownership string
+	// Replaced: it stands in no current statement. Conflicted: statements give
+	// its identifier different contents.
+	Replaced, Conflicted bool
+}
+
+// Remark says why the record does not count as it stands; empty if it does.
+func (r Record) Remark() string {
+	switch {
+	case r.Replaced:
+		return "replaced by a newer statement"
+	case r.Conflicted:
+		return "the provider contradicts itself"
+	case r.Ownership == "other":
+		return "belongs to another operation"
+	case r.Ownership == "contested":
+		return "fits another operation as well"
+	}
+	return ""
 }
 
 // Settled is a transition of this run, for people.
@@ -211,10 +245,29 @@ type Reject struct {
 	Reason string
 }
 
-// Coverage is the covered time of one account of one source.
+// Coverage is the covered time of one account of one source. The ranges are in
+// order and do not touch.
 type Coverage struct {
 	Source, Account string
 	Ranges          []Range
+}
+
+// Gaps are the holes between the covered ranges.
+func (c Coverage) Gaps() []Range {
+	var out []Range
+	for i := 1; i < len(c.Ranges); i++ {
+		out = append(out, Range{From: c.Ranges[i-1].To, To: c.Ranges[i].From})
+	}
+	return out
+}
+
+// End is where the covered time ends, with the count of the holes before it.
+func (c Coverage) End() CoverageEnd {
+	out := CoverageEnd{Source: c.Source, Account: c.Account, Gaps: len(c.Gaps())}
+	if n := len(c.Ranges); n > 0 {
+		out.CoveredTo = &c.Ranges[n-1].To
+	}
+	return out
 }
 
 // Range is a half-open range of time.

@@ -1,6 +1,10 @@
 package reports
 
-import "github.com/xuri/excelize/v2"
+import (
+	"cmp"
+
+	"github.com/xuri/excelize/v2"
+)
 
 // adviceWidth is the width of the column that says what to do.
 const adviceWidth = 64
@@ -31,7 +35,9 @@ func (b *workbook) columns() []column {
 		b.textColumn("Currency", 11, b.plain, func(l xlsxLine) string { return l.Currency }),
 		{title: "Age, days", width: 8, number: true, cell: b.ageCell},
 		b.textColumn("What to do", adviceWidth, b.wrapped, func(l xlsxLine) string { return string(l.row.WhatToDo) }),
-		b.textColumn("Business reference", 24, b.plain, func(l xlsxLine) string { return string(l.row.BusinessReference) }),
+		b.textColumn("Business reference (or key)", 24, b.plain, func(l xlsxLine) string {
+			return cmp.Or(string(l.row.BusinessReference), l.IdempotencyKey)
+		}),
 		{title: "Operation amount", width: 17, number: true, cell: b.operationAmountCell},
 		b.textColumn("Operation currency", 12, b.plain, func(l xlsxLine) string { return string(l.row.OperationCurrency) }),
 		b.textColumn("Provider operation ids", 36, b.plain, func(l xlsxLine) string { return string(l.row.ProviderOperationIDs) }),
@@ -53,6 +59,7 @@ func (b *workbook) columns() []column {
 		b.textColumn("At risk, exact", 18, b.plain, func(l xlsxLine) string { return l.row.AmountAtRisk }),
 		b.textColumn("At risk, minor units", 18, b.plain, func(l xlsxLine) string { return l.row.AmountAtRiskMinor }),
 		b.textColumn("First seen, ISO 8601", 26, b.plain, func(l xlsxLine) string { return l.row.FirstSeenAt }),
+		b.textColumn("Records' standing", 36, b.plain, func(l xlsxLine) string { return string(l.row.RecordRemarks) }),
 		b.textColumn("New in this run", 9, b.plain, func(l xlsxLine) string { return yes(l.New) }),
 	}
 }

@@ -3,6 +3,7 @@ package reports
 import (
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/xuri/excelize/v2"
 )
@@ -65,6 +66,9 @@ func (b *workbook) summaryHead(lines *sheetLines) {
 	for _, reason := range s.Incomplete {
 		lines.add(b.text("Incomplete because", b.label), b.text(reason, b.plain))
 	}
+	for _, c := range b.report.Coverage {
+		lines.add(b.text("Covered, "+strings.Trim(c.Source+" / "+c.Account, " /"), b.label), b.text(b.report.coveredWords(c), b.plain))
+	}
 	lines.add(b.text("Time zone of this report", b.label), b.text(b.report.zone().String(), b.plain))
 	lines.add(b.text("Started", b.label), b.at(s.StartedAt))
 	lines.add(b.text("Finished", b.label), b.at(s.FinishedAt))
@@ -113,8 +117,11 @@ func (b *workbook) summaryMoney(lines *sheetLines) {
 		}
 		lines.add(b.text(name, b.plain), sum, b.count(t.Cases), critical, largest)
 	}
-	if without > 0 {
-		lines.add(b.text("Cases without an amount", b.label), nil, b.count(without))
+	if n := without.count(); n > 0 {
+		lines.add(b.text("Cases without an amount", b.label), nil, b.count(n))
+		for _, sentence := range without.sentences(b.words) {
+			lines.add(nil, b.text(sentence, b.plain))
+		}
 	}
 	lines.add()
 }
