@@ -82,18 +82,34 @@ func checkVersions(ctx context.Context, db Querier, s Schemas) (found []Finding,
 			continue
 		case version > set.count:
 			f.Code = "schema_newer"
-			f.Message = fmt.Sprintf("the %s schema has version %d, this program knows %d: use the version of the program that migrated it", set.folder, version, set.count)
+			f.Message = fmt.Sprintf("%s is of version %d, this program knows %d: use the version of the program that migrated it", set.words(), version, set.count)
 		case version == 0:
 			f.Code = "schema_missing"
-			f.Message = fmt.Sprintf("the %s schema has not been made: run reconciler journal init", set.folder)
+			f.Message = fmt.Sprintf("%s has not been made yet: run 'reconciler journal migrate'%s", set.words(), set.adopts())
 		default:
 			f.Code = "schema_outdated"
-			f.Message = fmt.Sprintf("the %s schema has version %d of %d: run reconciler journal migrate", set.folder, version, set.count)
+			f.Message = fmt.Sprintf("%s is of version %d of %d: run 'reconciler journal migrate'", set.words(), version, set.count)
 		}
 		usable = usable && (set.folder != "journal" || version >= journalUsable)
 		found = append(found, f)
 	}
 	return found, usable, nil
+}
+
+// words name a set for people.
+func (set migrationSet) words() string {
+	if set.folder == "journal" {
+		return fmt.Sprintf("the journal in schema %s", set.schema)
+	}
+	return fmt.Sprintf("the reconciler's own schema %s", set.schema)
+}
+
+// adopts says what becomes of a table that is there already.
+func (set migrationSet) adopts() string {
+	if set.folder == "journal" {
+		return " (an agent_operations that is there is adopted in place)"
+	}
+	return ""
 }
 
 // journalUsable is the migration of the journal after which its tables and

@@ -15,7 +15,8 @@ import (
 const acquireTimeout = 30 * time.Second
 
 // Connect opens a pool on the database at url. Behind a proxy that pools by
-// transaction, add default_query_exec_mode=exec to the url.
+// transaction, add default_query_exec_mode=exec to the url. A database that
+// can't be opened is an [UnreachableError].
 func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -31,7 +32,7 @@ func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	}
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
-		return nil, fmt.Errorf("reach the database: %w", err)
+		return nil, fmt.Errorf("connect: %w", unreachable(err))
 	}
 	return pool, nil
 }
@@ -41,7 +42,7 @@ func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 func UpToDate(ctx context.Context, url string, s Schemas) (current bool, err error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
-		return false, fmt.Errorf("reach the database: %w", err)
+		return false, fmt.Errorf("connect: %w", unreachable(err))
 	}
 	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
 	sets, err := s.sets()

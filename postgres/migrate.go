@@ -110,7 +110,7 @@ func Migrate(ctx context.Context, url string, s Schemas) (err error) {
 	}
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
-		return fmt.Errorf("connect to the database to migrate: %w", err)
+		return fmt.Errorf("connect to migrate: %w", unreachable(err))
 	}
 	// The end of the connection gives back the session's locks, also those
 	// that a failed migration leaves.
