@@ -113,6 +113,7 @@ func describeCompleteness() map[string]string {
 		"PeriodRule.Columns":    "Columns in which every row states it.",
 		"PeriodRule.Daily":      "The time field that has the same day in all rows; the period is that day.",
 		"PeriodRule.Layout":     "Layout of both ends where they are not ISO dates.",
+		"PeriodRule.Inclusive":  "true: the end is the last second of the period (or minute, as the layout has it): 23:59:59.",
 		"PeriodCells":           "Cells outside of the rows in which the document states its period.",
 		"PeriodCells.From":      "Where the beginning stands.",
 		"PeriodCells.To":        "Where the end stands. Default: the period is the one day of from.",

@@ -230,6 +230,9 @@ type PeriodRule struct {
 	Daily string `yaml:"daily,omitempty" json:"daily,omitempty"`
 	// Layout of both ends where they are not ISO dates.
 	Layout string `yaml:"layout,omitempty" json:"layout,omitempty"`
+	// Inclusive: the end is the last second (or minute, as the layout has it)
+	// of the period: 23:59:59.
+	Inclusive bool `yaml:"inclusive,omitempty" json:"inclusive,omitempty"`
 }
 
 // PeriodCells are the cells of both ends; without To it is the day From.

@@ -60,6 +60,12 @@ func TestPeriodInCells(t *testing.T) {
 			}
 		})
 	}
+	last := assumed(func(c *sources.Completeness) {
+		c.Period = &sources.PeriodRule{Cells: &sources.PeriodCells{From: atMatch(`From (.*?) to`), To: atMatch(`to (.*)$`)}, Layout: "2006-01-02 15:04", Inclusive: true}
+	})
+	if got := read(t, "From 2026-11-01 00:00 to 2026-11-02 23:59\n"+twoRows, header, last).accepted(t); days(got.Summary.Period) != "2026-11-01 2026-11-03" {
+		t.Errorf("period %v, want it to the end of the last minute", got.Summary.Period)
+	}
 	day := cells(atMatch(`Day: (\S+)`), nil, "")
 	read(t, twoRows, header, day).wantRefusal(t, "completeness.period.cells.from is not in the file", "no line matches")
 	read(t, "Day: soon\n"+twoRows, header, day).wantRefusal(t, "cannot be read", `"soon"`)
@@ -245,7 +251,9 @@ func TestSequence(t *testing.T) {
 	if s := got.Summary; *s.Computed.First != 7 || *s.Computed.Last != 9 || s.EndProof != sources.EndAssumed {
 		t.Errorf("summary %+v, want 7 to 9, and no proof of the end", s)
 	}
-	read(t, row("9", "8", "7"), sequence("descending", nil)).accepted(t)
+	if s := read(t, row("9", "8", "7"), sequence("descending", nil)).accepted(t).Summary; *s.Computed.First != 7 || *s.Computed.Last != 9 {
+		t.Errorf("summary %+v, want 7 to 9", s)
+	}
 	read(t, row("7", "9"), sequence("", nil)).wantRefusal(t, "line 3", "number 9 follows 7", "rows are missing")
 	read(t, row("7", "7"), sequence("", nil)).wantRefusal(t, "number 7 follows 7")
 	read(t, row("7", ""), sequence("", nil)).wantRefusal(t, `"" is not a number`)

@@ -22,6 +22,8 @@ type periodRule struct {
 	daily  bool
 	layout string
 	zone   *time.Location
+	// last is what an end that is inclusive is short of; 0: nothing.
+	last time.Duration
 }
 
 func newPeriodRule(rule *sources.PeriodRule, zone *time.Location) (*periodRule, error) {
@@ -29,6 +31,9 @@ func newPeriodRule(rule *sources.PeriodRule, zone *time.Location) (*periodRule, 
 		return nil, nil //nolint:nilnil // no rule is a rule: the period is not known
 	}
 	p := &periodRule{layout: rule.Layout, zone: zone, cells: rule.Cells != nil, daily: rule.Daily != ""}
+	if rule.Inclusive {
+		p.last = time.Second
+	}
 	ways := 0
 	for _, set := range []bool{rule.Pattern != "", p.cells, rule.Columns != nil, p.daily} {
 		if set {
@@ -59,11 +64,19 @@ func newPeriodRule(rule *sources.PeriodRule, zone *time.Location) (*periodRule, 
 	if err != nil {
 		return nil, err
 	}
+	if rule.Inclusive && !showsSeconds(l.text) {
+		p.last = time.Minute
+	}
 	single := p.day > 0 || p.cells && rule.Cells.To == nil || rule.Columns != nil && rule.Columns.To == nil
 	if single && !l.day {
 		return nil, fmt.Errorf("layout: %q has hours, but a single date is a whole day", p.layout)
 	}
 	return p, nil
+}
+
+func showsSeconds(layout string) bool {
+	at := time.Date(2026, time.March, 4, 5, 6, 7, 0, time.UTC)
+	return layout == "unix" || layout == "unix_ms" || at.Format(layout) != at.Add(time.Second).Format(layout)
 }
 
 func (p *periodRule) compilePattern(text string) error {
@@ -104,7 +117,7 @@ func (p *periodRule) between(fromText, toText, where string) (sources.Period, er
 	if err != nil {
 		return sources.Period{}, badPeriod(where, toText, err)
 	}
-	period := sources.Period{From: from, To: start}
+	period := sources.Period{From: from, To: start.Add(p.last)}
 	if !end.IsZero() {
 		period.To = end // a date is inclusive
 	}

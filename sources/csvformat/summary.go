@@ -33,6 +33,9 @@ func (r *reader) Summary() (sources.Summary, error) {
 	}
 	if r.sequence.line > 0 {
 		first, last := r.sequence.first, r.sequence.last
+		if r.format.sequence.step < 0 {
+			first, last = last, first
+		}
 		s.Computed.First, s.Computed.Last = &first, &last
 	}
 	var err error
