@@ -33,8 +33,15 @@ func FuzzReader(f *testing.F) {
 		got := readAll(t, format, bytes.NewReader(text), d)
 		if got.Refusal == nil {
 			got.accepted(t)
-			if got.Summary.EndProof == sources.EndFooter && got.Summary.Declared.Count != nil && *got.Summary.Declared.Count != got.Summary.Rows {
-				t.Errorf("declared %d rows, read %d", *got.Summary.Declared.Count, got.Summary.Rows)
+			declared, computed := got.Summary.Declared, got.Summary.Computed
+			if isProven(got.Summary.EndProof) && declared.Count != nil && *declared.Count != got.Summary.Rows {
+				t.Errorf("declared %d rows, read %d", *declared.Count, got.Summary.Rows)
+			}
+			if got.Summary.EndProof == sources.EndBalance && declared.Closing != nil && *declared.Closing != *computed.Closing {
+				t.Errorf("declared a balance of %d, computed %d", *declared.Closing, *computed.Closing)
+			}
+			if !isProven(got.Summary.EndProof) && s.cfg.Completeness.End != "assumed" && got.Summary.EndProof != sources.EndUnproven {
+				t.Errorf("end %q without a proof", got.Summary.EndProof)
 			}
 		}
 		line := 0

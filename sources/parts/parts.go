@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"reconciler/sources"
 )
@@ -110,8 +109,8 @@ func (l *Location) group(ctx context.Context) (map[string]*document, []sources.D
 			documents[name] = doc
 		}
 		switch {
-		case of != doc.of || part < 1 || part > of || of > MaxParts:
-			doc.wrong = fmt.Sprintf("%q is part %d of %d, another file says of %d", d.Name, part, of, doc.of)
+		case part < 1 || part > of || of > MaxParts:
+			doc.wrong = fmt.Sprintf("%q is part %d of %d; there may be up to %d", d.Name, part, of, MaxParts)
 		case doc.parts[part].Name != "":
 			doc.wrong = fmt.Sprintf("%q and %q are both part %d", doc.parts[part].Name, d.Name, part)
 		default:
@@ -147,8 +146,8 @@ func (d *document) delivery() sources.Delivery {
 		} else {
 			out.Size = -1
 		}
-		if one.ModifiedAt.After(out.ModifiedAt) || one.ModifiedAt.IsZero() {
-			out.ModifiedAt = later(out.ModifiedAt, one.ModifiedAt)
+		if one.ModifiedAt.After(out.ModifiedAt) {
+			out.ModifiedAt = one.ModifiedAt
 		}
 		if one.Version != "" {
 			versions = append(versions, one.Version)
@@ -156,13 +155,6 @@ func (d *document) delivery() sources.Delivery {
 	}
 	out.Version = strings.Join(versions, "+")
 	return out
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // Open opens all parts, one behind the other. It fails with ErrMissing if they
