@@ -219,6 +219,9 @@ type counterAt struct {
 }
 
 func (a counterAt) ReadAt(p []byte, at int64) (int, error) {
+	if at < 0 {
+		return 0, io.ErrUnexpectedEOF // where a damaged directory points is no fault of the source
+	}
 	n, err := a.src.ReadAt(p, at)
 	a.c.n += int64(n)
 	if err != nil && err != io.EOF { //nolint:errorlint // a wrapped io.EOF is a source that broke off
