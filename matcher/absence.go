@@ -13,6 +13,9 @@ import (
 type hole struct {
 	source, account string
 	period          sources.Period
+	// tooFresh: statements speak of all of it, but were made before the lag
+	// had passed.
+	tooFresh bool
 }
 
 // proof says how far the accepted statements cover the evidence window.
@@ -72,7 +75,7 @@ func (pr *proof) look(a account, c SourceCoverage, t timing) {
 	pr.provableAt = latest(pr.provableAt, t.shownBy(a.rule).Add(a.rule.ProductionDelay))
 	for _, m := range missing {
 		if h, ok := holeAround(c.All, m); ok {
-			pr.holes = append(pr.holes, hole{source: a.rule.Name, account: a.name, period: h})
+			pr.holes = append(pr.holes, hole{source: a.rule.Name, account: a.name, period: h, tooFresh: !h.From.IsZero() && c.Spoken.Covers(h)})
 		}
 	}
 }

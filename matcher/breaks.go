@@ -199,6 +199,10 @@ func (q *inquiry) unresolvedOverdue() Break {
 func (q *inquiry) coverageGap(h hole) Break {
 	note := fmt.Sprintf("No complete statement of %s, account %s, covers the time from %s to %s, though later ones are there; have the missing one delivered.",
 		h.source, h.account, instant(h.period.From), instant(h.period.To))
+	if h.tooFresh {
+		note = fmt.Sprintf("The statements of %s, account %s, for the time from %s to %s were made before its settlement lag had passed, so effects may be missing from them; have that time delivered once more, or fetch statements later.",
+			h.source, h.account, instant(h.period.From), instant(h.period.To))
+	}
 	if h.period.From.IsZero() {
 		note = fmt.Sprintf("The statements of %s, account %s, begin at %s, later than operations that are still open; have the earlier ones delivered.",
 			h.source, h.account, instant(h.period.To))

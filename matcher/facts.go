@@ -87,6 +87,9 @@ type SourceCoverage struct {
 	// Proven rests on statements whose end is proven; All adds those whose end
 	// is assumed.
 	Proven, All sources.Ranges
+	// Spoken are the whole periods of those statements. What they speak of and
+	// do not cover was too fresh when they were made.
+	Spoken sources.Ranges
 }
 
 // Facts is everything that a decision on one operation may rest on.

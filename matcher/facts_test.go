@@ -347,8 +347,8 @@ func TestSpeaksCountsUnownedRecords(t *testing.T) {
 	t.Parallel()
 	f, p, now := decisionRow{Operation: "unknown", Coverage: "full", Facts: "same_amount no_reference no_reference"}.given(t)
 	want := []string{
-		"1 record of the same amount and currency in the window without an owner",
-		"2 records in the window without a usable reference",
+		"1 record of the same amount and currency in the window without an owner (acme-bank u1)",
+		"2 records in the window without a usable reference (acme-bank u2, acme-bank u2)",
 	}
 	if d := matcher.Decide(f, p, now); !cmp.Equal(want, d.Speaks) {
 		t.Errorf("speaks %q, want %q", d.Speaks, want)
@@ -372,5 +372,39 @@ func BenchmarkDecide(b *testing.B) {
 				matcher.Decide(f, p, now)
 			}
 		})
+	}
+}
+
+// An operation that bears no name which the provider shows is never permitted
+// on its absence: the provider could not show it if it had it.
+func TestNamelessOperationIsReviewed(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 1, 10, 0, 0, 0, time.UTC)
+	rule := matcher.SourceRule{
+		Name: "mail", Provider: "mail", Accounts: []string{"mail"},
+		CoverageRule: sources.CoverageRule{DatedBy: sources.ByOccurrence, SettlementLag: time.Hour},
+	}
+	covered := sources.NewRanges(sources.Period{From: at.AddDate(0, 0, -1), To: at.AddDate(0, 0, 2)})
+	policy := matcher.Policy{
+		Class: matcher.Irreversible, Sources: []string{"mail"}, OnAbsent: matcher.Retry, RetryNeeds: matcher.NeedsAbsence,
+		SenderDeadlineEnforced: true, MaxRetryAge: 30 * 24 * time.Hour, MaxAttempts: 5,
+	}
+	facts := matcher.Facts{
+		Operation: journal.Operation{IdempotencyKey: "k", Status: journal.Unknown, AttemptCount: 1, Provider: "mail", CreatedAt: at, UpdatedAt: at},
+		Sources:   []matcher.SourceRule{rule},
+		Coverage:  []matcher.SourceCoverage{{Source: "mail", Account: "mail", Proven: covered, All: covered}},
+	}
+	now := at.AddDate(0, 0, 3)
+	if d := matcher.Decide(facts, policy, now); d.MayRetry || len(d.Breaks) != 1 {
+		t.Errorf("without a name: permit %v, breaks %v; want a review", d.MayRetry, d.Breaks)
+	}
+	facts.Sources[0].EchoesKey = true
+	if d := matcher.Decide(facts, policy, now); !d.MayRetry {
+		t.Errorf("where the source echoes the key: %v speaks against a permit", d.Speaks)
+	}
+	facts.Sources[0].EchoesKey = false
+	facts.Operation.BusinessReference = "R-1"
+	if d := matcher.Decide(facts, policy, now); !d.MayRetry {
+		t.Errorf("with a reference: %v speaks against a permit", d.Speaks)
 	}
 }

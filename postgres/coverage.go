@@ -43,21 +43,22 @@ func (s *Store) covered(ctx context.Context, db Querier, generations map[string]
 	}
 	c := &coverageCache{generations: maps.Clone(generations)}
 	type slot struct{ source, account string }
-	proven, all, contested := map[slot][]sources.Period{}, map[slot][]sources.Period{}, map[slot][]sources.Period{}
+	proven, all, contested, spoken := map[slot][]sources.Period{}, map[slot][]sources.Period{}, map[slot][]sources.Period{}, map[slot][]sources.Period{}
 	rows, err := db.Query(ctx, s.sql(`
-		SELECT statement_id, source, account, proven, covered FROM {r}.statement_coverage
+		SELECT statement_id, source, account, proven, covered, period FROM {r}.statement_coverage
 		 WHERE source = ANY($1) AND NOT isempty(covered) ORDER BY source, account, statement_id`), names)
 	if err != nil {
 		return nil, fmt.Errorf("read coverage: %w", err)
 	}
 	var (
-		st     coveringStatement
-		sure   bool
-		period pgtype.Range[pgtype.Timestamptz]
+		st            coveringStatement
+		sure          bool
+		period, whole pgtype.Range[pgtype.Timestamptz]
 	)
-	if _, err := pgx.ForEachRow(rows, []any{&st.id, &st.source, &st.account, &sure, &period}, func() error {
+	if _, err := pgx.ForEachRow(rows, []any{&st.id, &st.source, &st.account, &sure, &period, &whole}, func() error {
 		st.covered = periodOf(period)
 		k := slot{st.source, st.account}
+		spoken[k] = append(spoken[k], periodOf(whole))
 		all[k] = append(all[k], st.covered)
 		if sure {
 			proven[k] = append(proven[k], st.covered)
@@ -82,6 +83,7 @@ func (s *Store) covered(ctx context.Context, db Querier, generations map[string]
 		off := sources.NewRanges(contested[k]...)
 		c.coverage = append(c.coverage, matcher.SourceCoverage{
 			Source: k.source, Account: k.account, Proven: without(proven[k], off), All: without(all[k], off),
+			Spoken: sources.NewRanges(spoken[k]...),
 		})
 	}
 	s.mu.Lock()

@@ -253,7 +253,8 @@ CREATE VIEW {{.reconciler}}.statement_coverage AS
 SELECT st.statement_id, st.source, a.account, st.end_proof <> 'assumed' AS proven,
        st.period * tstzrange(
            CASE WHEN src.retention IS NULL THEN NULL ELSE st.as_of - src.retention END,
-           CASE WHEN src.dated_by = 'occurred' THEN st.as_of - src.settlement_lag ELSE st.as_of END) AS covered
+           CASE WHEN src.dated_by = 'occurred' THEN st.as_of - src.settlement_lag ELSE st.as_of END) AS covered,
+       st.period
   FROM {{.reconciler}}.statements st
   JOIN {{.reconciler}}.sources src USING (source)
  CROSS JOIN unnest(st.accounts) AS a(account)
