@@ -74,7 +74,7 @@ func (l *loading) flush(ctx context.Context) error {
 				return fmt.Errorf("store %s: records %q and %q have the same hash", l.doc.Name, k.key, l.rows[i].key)
 			}
 			f = l.fate(&l.rows[i], k)
-		} else if l.stale {
+		} else if l.newer != 0 {
 			f = fateOlder
 		}
 		piles[f] = append(piles[f], i)
@@ -148,7 +148,7 @@ func later(a, b *sources.Record) bool {
 
 // fate decides what becomes of a row whose key is known.
 func (l *loading) fate(r *row, k stored) fate {
-	prior := l.previous != 0 && k.statementID == l.previous && !l.stale
+	prior := l.inPlaceOf(k.statementID)
 	switch {
 	case prior && l.disputed[r.recordHash()]:
 		return fateDisputed
@@ -156,7 +156,7 @@ func (l *loading) fate(r *row, k stored) fate {
 		return fateMoved
 	case k.hash == r.hash:
 		return fateRepeat
-	case l.stale:
+	case l.newer != 0:
 		return fateOlder
 	case prior && (k.conflicted || len(k.repeats) > 0):
 		return fateDisputed
@@ -171,7 +171,7 @@ func (l *loading) fate(r *row, k stored) fate {
 		return fateConflict
 	case own && !later(&old, &r.rec):
 		return fateOlder
-	case k.newest().After(l.asOf):
+	case l.olderThan(k.newest()):
 		return fateOlder
 	}
 	return fateChanged
@@ -201,15 +201,21 @@ func (k *stored) in(statement int64) (line int, ok bool) {
 	return 0, false
 }
 
-// newest is the latest as_of of the statements that contain the stored version.
-func (k *stored) newest() time.Time {
-	out := k.asOf
+// newest is the newest statement that contains the stored version.
+func (k *stored) newest() repeat {
+	out := repeat{statementID: k.statementID, asOf: k.asOf}
 	for _, r := range k.repeats {
-		if r.hash == k.hash && r.asOf.After(out) {
-			out = r.asOf
+		if r.hash == k.hash && cmp.Or(r.asOf.Compare(out.asOf), cmp.Compare(r.statementID, out.statementID)) > 0 {
+			out = r
 		}
 	}
 	return out
+}
+
+// olderThan reports that another statement speaks later than this one; of two
+// that speak of the same moment the one that came later does.
+func (l *loading) olderThan(other repeat) bool {
+	return cmp.Or(other.asOf.Compare(l.asOf), cmp.Compare(other.statementID, l.out.ID)) > 0
 }
 
 // probe asks for all rows in hand at once what is known of them.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"reconciler/reconcile"
 	"reconciler/sources"
@@ -64,10 +65,12 @@ type loading struct {
 	keys []byte
 	// asOf by which versions are compared, until the summary states another.
 	asOf time.Time
-	// previous is the current statement of this account and period, 0 if none;
-	// stale says that it is newer than this one.
-	previous int64
-	stale    bool
+	// replaces are the current statements in whose place this one comes: the
+	// version before it, another reading of the same bytes, and what a person
+	// had released. newer is the current version that this one is older than,
+	// 0 if there is none: then it comes in the place of nothing.
+	replaces []replaced
+	newer    int64
 	// ordinals counts equal records without an id.
 	ordinals map[int64]int
 	batches  int
@@ -178,26 +181,55 @@ func derivedAsOf(d reconcile.Document, firstSeen time.Time) time.Time {
 	return at.Add(-d.ProductionDelay).UTC()
 }
 
-// findPrevious finds the current statement of the same account and period.
+// replaced is a statement in whose place another one comes.
+type replaced struct {
+	id     int64
+	period sources.Period
+}
+
+// inPlaceOf reports that this statement comes in the place of another.
+func (l *loading) inPlaceOf(statement int64) bool {
+	return slices.ContainsFunc(l.replaces, func(r replaced) bool { return r.id == statement })
+}
+
+// findPrevious finds the statements in whose place this one comes, or the one
+// that is newer than it. A released one is no version of its period: it is
+// replaced by what is as new, or bears its name, or has its bytes.
 func (l *loading) findPrevious(ctx context.Context) error {
-	lo, hi := bounds(l.doc.Period)
-	if lo == nil {
-		return nil
-	}
-	var asOf time.Time
-	err := l.tx.QueryRow(ctx, l.s.sql(`
-		SELECT statement_id, as_of FROM {r}.statements
-		 WHERE source = $1 AND account = $2 AND period = tstzrange($3, $4)
-		   AND state = 'accepted' AND superseded_by IS NULL AND statement_id <> $5
-		 ORDER BY as_of DESC, statement_id DESC LIMIT 1`),
-		l.doc.Source, account(l.doc.Accounts), lo, hi, l.out.ID).Scan(&l.previous, &asOf)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
+	d := &l.doc
+	lo, hi := bounds(d.Period)
+	rows, err := l.tx.Query(ctx, l.s.sql(`
+		SELECT statement_id, period, period IS NOT DISTINCT FROM tstzrange($3, $4) AND $3 IS NOT NULL,
+		       as_of > $5 AND sha256 <> $6, handled_by IS NOT NULL, name = $7
+		  FROM {r}.statements
+		 WHERE source = $1 AND account = $2 AND state = 'accepted' AND superseded_by IS NULL AND statement_id <> $9
+		   AND (period = tstzrange($3, $4) OR name = $7 AND (sha256 = $6 AND mapping_digest <> $8 OR period IS NULL AND handled_by IS NOT NULL))
+		 ORDER BY statement_id`),
+		d.Source, account(d.Accounts), lo, hi, l.asOf, d.SHA256, d.Name, d.MappingDigest, l.out.ID)
 	if err != nil {
-		return fmt.Errorf("look for an earlier version of %s: %w", l.doc.Name, err)
+		return fmt.Errorf("look for an earlier version of %s: %w", d.Name, err)
 	}
-	l.stale = asOf.After(l.asOf)
+	var id int64
+	var period pgtype.Range[pgtype.Timestamptz]
+	var samePeriod, later, released, sameName bool
+	if _, err := pgx.ForEachRow(rows, []any{&id, &period, &samePeriod, &later, &released, &sameName}, func() error {
+		old := replaced{id: id}
+		if period.Valid {
+			old.period = periodOf(period)
+		}
+		switch {
+		case samePeriod && later && !released:
+			l.newer = id
+		case !samePeriod || !later || sameName:
+			l.replaces = append(l.replaces, old)
+		}
+		return nil
+	}); err != nil {
+		return fmt.Errorf("look for an earlier version of %s: %w", d.Name, err)
+	}
+	if l.newer != 0 {
+		l.replaces = nil
+	}
 	return nil
 }
 
@@ -300,12 +332,11 @@ func (l *loading) finish(ctx context.Context, r sources.Reader) error {
 	l.out.Summary = sum
 	reasons := l.judge(sum)
 	l.out.State = "accepted"
-	if l.stale {
+	if l.newer != 0 {
 		l.out.State = "superseded"
-	} else if l.previous != 0 {
-		if err := l.retire(ctx); err != nil {
-			return err
-		}
+	}
+	if err := l.retire(ctx); err != nil {
+		return err
 	}
 	l.out.Complete = len(reasons) == 0
 	for i, why := range reasons {
@@ -356,8 +387,8 @@ func (l *loading) register(ctx context.Context, sum sources.Summary) error {
 		return fmt.Errorf("encode computed totals: %w", err)
 	}
 	var superseded *int64
-	if l.stale {
-		superseded = &l.previous
+	if l.newer != 0 {
+		superseded = &l.newer
 	}
 	_, err = l.tx.Exec(ctx, l.s.sql(`
 		UPDATE {r}.statements
@@ -379,7 +410,7 @@ func (l *loading) register(ctx context.Context, sum sources.Summary) error {
 // those that this one has taken the place of, by name, and the same bytes
 // under a name or a mapping that did not fit.
 func (l *loading) closeQuarantine(ctx context.Context) error {
-	if l.stale {
+	if l.newer != 0 {
 		return nil
 	}
 	lo, hi := bounds(l.doc.Period)

@@ -68,7 +68,7 @@ func (h *hull) take(times ...time.Time) {
 // repeatsOf reads which current statements repeat the given records, all of
 // whose versions are dated within the hull: those whose period meets it (or
 // whose records may be dated anywhere), and unless all of them are asked for,
-// this one and those with a later as_of.
+// this one and those whose as_of is not earlier.
 func (l *loading) repeatsOf(ctx context.Context, wanted map[recordHash]bool, dates hull, all bool) (map[recordHash][]repeat, error) {
 	out := map[recordHash][]repeat{}
 	if len(wanted) == 0 {
@@ -78,7 +78,7 @@ func (l *loading) repeatsOf(ctx context.Context, wanted map[recordHash]bool, dat
 		SELECT p.statement_id, st.as_of, p.record_hashes
 		  FROM {r}.statement_repeats p JOIN {r}.statements st USING (statement_id)
 		 WHERE st.source = $1 AND st.state = 'accepted' AND st.superseded_by IS NULL
-		   AND (st.strays OR st.period && tstzrange($2, $3, '[]')) AND ($4 OR st.as_of > $5 OR st.statement_id = $6)`),
+		   AND (st.strays OR st.period && tstzrange($2, $3, '[]')) AND ($4 OR st.as_of >= $5 OR st.statement_id = $6)`),
 		l.doc.Source, nullTime(dates.from), nullTime(dates.to), all, l.asOf, l.out.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read repeated records: %w", err)
@@ -111,7 +111,7 @@ func (l *loading) findRepeats(ctx context.Context, known map[int]stored) error {
 		if k.hash != l.rows[i].hash {
 			wanted[l.rows[i].recordHash()] = true
 			dates.take(k.occurredAt, k.bookedAt)
-			superseding = superseding || k.statementID == l.previous
+			superseding = superseding || l.inPlaceOf(k.statementID)
 		}
 	}
 	found, err := l.repeatsOf(ctx, wanted, dates, superseding)
@@ -121,8 +121,8 @@ func (l *loading) findRepeats(ctx context.Context, known map[int]stored) error {
 	for i, k := range known {
 		r := &l.rows[i]
 		for _, one := range found[r.recordHash()] {
-			// What the superseded version repeats counts no more.
-			if one.statementID != l.previous || l.stale {
+			// What a superseded version repeats counts no more.
+			if !l.inPlaceOf(one.statementID) {
 				k.repeats = append(k.repeats, one)
 			}
 		}

@@ -13,16 +13,23 @@ import (
 	"reconciler/sources"
 )
 
-// retire replaces the earlier version of this statement: what only it
+// retire ends the statements in whose place this one comes: what only they
 // contained is gone, what another current statement says instead is current
 // again, and what rested on it is decided again.
 func (l *loading) retire(ctx context.Context) error {
+	if len(l.replaces) == 0 {
+		return nil
+	}
+	ids := make([]int64, len(l.replaces))
+	for i, old := range l.replaces {
+		ids[i] = old.id
+	}
 	if _, err := l.tx.Exec(ctx, l.s.sql(`
-		UPDATE {r}.statements SET state = 'superseded', superseded_by = $2 WHERE statement_id = $1`), l.previous, l.out.ID); err != nil {
-		return fmt.Errorf("supersede statement %d: %w", l.previous, err)
+		UPDATE {r}.statements SET state = 'superseded', superseded_by = $2 WHERE statement_id = ANY($1)`), ids, l.out.ID); err != nil {
+		return fmt.Errorf("supersede statements %d: %w", ids, err)
 	}
 	rows, err := l.tx.Query(ctx, l.s.sql(`
-		SELECT id_hash, key_hash, row_hash, status, occurred_at, booked_at FROM {r}.records WHERE statement_id = $1`), l.previous)
+		SELECT id_hash, key_hash, row_hash, status, occurred_at, booked_at FROM {r}.records WHERE statement_id = ANY($1)`), ids)
 	if err != nil {
 		return fmt.Errorf("compare with the superseded version: %w", err)
 	}
@@ -39,19 +46,27 @@ func (l *loading) retire(ctx context.Context) error {
 	}); err != nil {
 		return fmt.Errorf("compare with the superseded version: %w", err)
 	}
-	if err := l.outweighed(ctx, &left); err != nil {
+	for _, old := range l.replaces {
+		left.dates.take(old.period.From, old.period.To)
+	}
+	if err := l.outweighed(ctx, ids, &left); err != nil {
 		return err
 	}
 	if err := l.resettle(ctx, left); err != nil {
 		return err
 	}
-	return l.s.requeueAbsences(ctx, l.tx, l.doc.Source, l.doc.Period)
+	for _, old := range l.replaces {
+		if err := l.s.requeueAbsences(ctx, l.tx, l.doc.Source, old.period); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// outweighed adds the records that the superseded version only repeated, and
+// outweighed adds the records that the superseded versions only repeated, and
 // so may have kept as they are against what another statement says.
-func (l *loading) outweighed(ctx context.Context, left *leftBehind) error {
-	rows, err := l.tx.Query(ctx, l.s.sql(`SELECT record_hashes FROM {r}.statement_repeats WHERE statement_id = $1`), l.previous)
+func (l *loading) outweighed(ctx context.Context, ids []int64, left *leftBehind) error {
+	rows, err := l.tx.Query(ctx, l.s.sql(`SELECT record_hashes FROM {r}.statement_repeats WHERE statement_id = ANY($1)`), ids)
 	if err != nil {
 		return fmt.Errorf("read what the superseded version repeated: %w", err)
 	}
@@ -66,15 +81,15 @@ func (l *loading) outweighed(ctx context.Context, left *leftBehind) error {
 	}); err != nil || len(repeated) == 0 {
 		return err
 	}
-	ids, keys := splitHashes(repeated)
+	idHashes, keyHashes := splitHashes(repeated)
 	rows, err = l.tx.Query(ctx, l.s.sql(`
 		SELECT r.id_hash, r.key_hash, r.row_hash, r.status, r.occurred_at, r.booked_at, r.line, r.statement_id, st.as_of
 		  FROM unnest($1::bigint[], $2::bigint[]) AS k(id_hash, key_hash)
 		  JOIN {r}.records r USING (id_hash, key_hash)
 		  JOIN {r}.statements st ON st.statement_id = r.statement_id
-		 WHERE r.statement_id NOT IN ($3, $4) AND EXISTS (
+		 WHERE r.statement_id <> ALL($3) AND r.statement_id <> $4 AND EXISTS (
 		       SELECT 1 FROM {r}.record_versions v WHERE v.id_hash = k.id_hash AND v.key_hash = k.key_hash AND v.replaced_reason = 'older')`),
-		ids, keys, l.previous, l.out.ID)
+		idHashes, keyHashes, ids, l.out.ID)
 	if err != nil {
 		return fmt.Errorf("compare with what the superseded version repeated: %w", err)
 	}
