@@ -9,7 +9,7 @@ import (
 // source ("fields.amount.column", "completeness.footer.count").
 func NamedColumns(m *Mapping, rows *Rows, c *Completeness) iter.Seq2[string, *Column] {
 	return func(yield func(string, *Column) bool) {
-		for _, named := range namedColumns(m, rows, c) {
+		for _, named := range allColumns(m, rows, c) {
 			if named.column != nil && !yield(named.key, named.column) {
 				return
 			}
@@ -22,7 +22,7 @@ type namedColumn struct {
 	column *Column
 }
 
-func namedColumns(m *Mapping, rows *Rows, c *Completeness) []namedColumn {
+func allColumns(m *Mapping, rows *Rows, c *Completeness) []namedColumn {
 	var out []namedColumn
 	add := func(key string, column *Column) { out = append(out, namedColumn{key, column}) }
 	for _, f := range m.Fields() {

@@ -206,7 +206,7 @@ type counter struct {
 func (c *counter) Read(p []byte) (int, error) {
 	n, err := c.src.Read(p)
 	c.n += int64(n)
-	if err != nil && err != io.EOF { //nolint:errorlint // a wrapped io.EOF is a source that broke off
+	if err != nil && err != io.EOF { // a wrapped io.EOF is a source that broke off
 		c.err = err
 	}
 	return n, err
@@ -218,13 +218,14 @@ type counterAt struct {
 	c   *counter
 }
 
+// ReadAt implements io.ReaderAt.
 func (a counterAt) ReadAt(p []byte, at int64) (int, error) {
 	if at < 0 {
 		return 0, io.ErrUnexpectedEOF // where a damaged directory points is no fault of the source
 	}
 	n, err := a.src.ReadAt(p, at)
 	a.c.n += int64(n)
-	if err != nil && err != io.EOF { //nolint:errorlint // a wrapped io.EOF is a source that broke off
+	if err != nil && err != io.EOF { // a wrapped io.EOF is a source that broke off
 		a.c.err = err
 	}
 	return n, err

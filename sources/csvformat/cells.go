@@ -19,7 +19,8 @@ func (r *reader) read(cells [][]byte, rec *sources.Record) (skip bool, err error
 		t, known = r.rowType(cells)
 		rec.Kind = t.kind
 		if t.skip {
-			return true, r.skipRow(cells, rec)
+			r.skipRow(cells, rec)
+			return true, nil
 		}
 	}
 	amountErr := r.readMoney(cells, rec)
@@ -47,11 +48,10 @@ func (r *reader) read(cells [][]byte, rec *sources.Record) (skip bool, err error
 
 // skipRow adds a row that is no record to the totals. One without an amount
 // adds nothing.
-func (r *reader) skipRow(cells [][]byte, rec *sources.Record) error {
+func (r *reader) skipRow(cells [][]byte, rec *sources.Record) {
 	if r.format.plan.fields[fieldAmount].spec != nil && r.filled(cells, fieldAmount) {
 		_ = r.readMoney(cells, rec) //nolint:errcheck // it is counted as unreadable, and no record
 	}
-	return nil
 }
 
 // cell returns the cell of a field without outer blanks.

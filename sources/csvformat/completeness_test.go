@@ -141,11 +141,11 @@ func TestFooterOfTwoColumns(t *testing.T) {
 	sums := func(c *csvformat.Config) {
 		c.Completeness = sources.Completeness{Footer: &sources.Footer{Match: "^Total", Debit: &sources.Column{Header: "debit"}, Credit: &sources.Column{Header: "credit"}}}
 	}
-	if got := read(t, text+"Total,71.55,56.00\n", twoColumns("", ""), euros, sums).accepted(t); got.Summary.EndProof != sources.EndFooter {
+	if got := read(t, text+"Total,71.55,56.00\n", twoColumns(""), euros, sums).accepted(t); got.Summary.EndProof != sources.EndFooter {
 		t.Errorf("end %s, want footer", got.Summary.EndProof)
 	}
-	read(t, text+"Total,71.55,57.00\n", twoColumns("", ""), euros, sums).wantRefusal(t, "a credit sum of 57.00", "come to 56.00")
-	read(t, text+"Total,71.54,56.00\n", twoColumns("", ""), euros, sums).wantRefusal(t, "a debit sum of 71.54")
+	read(t, text+"Total,71.55,57.00\n", twoColumns(""), euros, sums).wantRefusal(t, "a credit sum of 57.00", "come to 56.00")
+	read(t, text+"Total,71.54,56.00\n", twoColumns(""), euros, sums).wantRefusal(t, "a debit sum of 71.54")
 }
 
 // balanced declares balances around rows.

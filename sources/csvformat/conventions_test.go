@@ -21,11 +21,11 @@ func amountOf(change func(*sources.Field)) func(*csvformat.Config) {
 }
 
 // twoColumns reads amounts from the columns debit and credit.
-func twoColumns(debitSign, creditSign string) func(*csvformat.Config) {
+func twoColumns(debitSign string) func(*csvformat.Config) {
 	return func(c *csvformat.Config) {
 		c.Mapping.Amount = &sources.Field{
 			Debit:  &sources.Side{Column: &sources.Column{Header: "debit"}, Sign: debitSign},
-			Credit: &sources.Side{Column: &sources.Column{Header: "credit"}, Sign: creditSign},
+			Credit: &sources.Side{Column: &sources.Column{Header: "credit"}},
 		}
 	}
 }
@@ -84,7 +84,7 @@ func TestA04_AccountingNegatives(t *testing.T) {
 func TestA05_DebitAndCreditColumns(t *testing.T) {
 	t.Parallel()
 	text := "ref,debit,credit,date\nR1,-70.55,,2026-11-01\nR2,70.55,,2026-11-01\nR3,10.00,10.00,2026-11-01\nR4,0,56.00,2026-11-01\nR5,,,2026-11-01\n"
-	got := read(t, text, twoColumns("any", ""), euros).accepted(t)
+	got := read(t, text, twoColumns("any"), euros).accepted(t)
 	if diff := cmp.Diff(map[string]int64{"R1": -7055, "R2": -7055, "R4": 5600}, got.amounts()); diff != "" {
 		t.Errorf("amounts (-want +got):\n%s", diff)
 	}
@@ -93,7 +93,7 @@ func TestA05_DebitAndCreditColumns(t *testing.T) {
 	}
 	for sign, lines := range map[string][]int{"": {2}, "minus": {3}} {
 		var at []int
-		for _, r := range read(t, text, twoColumns(sign, ""), euros).accepted(t).Rejects {
+		for _, r := range read(t, text, twoColumns(sign), euros).accepted(t).Rejects {
 			if strings.Contains(r.Reason, "sign: ") {
 				at = append(at, r.Line)
 			}

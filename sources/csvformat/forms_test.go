@@ -140,8 +140,12 @@ func TestLayouts(t *testing.T) {
 		t.Errorf("neither: %+v, want a reject", got.Summary)
 	}
 	for _, pair := range [][2]string{
-		{"02.01.2006", "01.02.2006"}, {"2/1/2006", "1/2/2006"}, {"06-01-02", "02-01-06"}, {"unix", "unix_ms"},
-		{"2006-01-02 15:04", "2006-02-01 15:04"}, {"02.01.06", "06.01.02"},
+		{"02.01.2006", "01.02.2006"},
+		{"2/1/2006", "1/2/2006"},
+		{"06-01-02", "02-01-06"},
+		{"unix", "unix_ms"},
+		{"2006-01-02 15:04", "2006-02-01 15:04"},
+		{"02.01.06", "06.01.02"},
 	} {
 		if _, err := csvformat.New(simple(several(pair[0], pair[1]))); err == nil || !strings.Contains(err.Error(), "as different times") {
 			t.Errorf("%v: New = %v, want an error: they read one text differently", pair, err)

@@ -126,7 +126,7 @@ func (r *reader) checkNet(cells [][]byte, rec *sources.Record, currency word, pa
 		return nil
 	}
 	net, _, err := r.value(cells, fieldNet, currency)
-	if err != nil && !(errors.Is(err, errNoSide) && parts[0] == -parts[1]) { // nothing is left, and both sides are zero
+	if err != nil && !errors.Is(err, errNoSide) { // both sides are zero where nothing is left
 		return r.reject(rec, fieldNet, amountReason(err, currency.value))
 	}
 	gross, fee := parts[0], parts[1]

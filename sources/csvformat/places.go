@@ -46,7 +46,7 @@ type place struct {
 // places are the values of one document, in the order of the rules.
 type places []place
 
-func newPlaces(c *sources.Completeness, headless bool) ([]placeRule, error) { //nolint:revive // headless is a fact of the file
+func newPlaces(c *sources.Completeness, headless bool) ([]placeRule, error) {
 	var rules []placeRule
 	var errs []error
 	add := func(id placeID, key string, p *sources.Place) {
@@ -75,7 +75,7 @@ func newPlaces(c *sources.Completeness, headless bool) ([]placeRule, error) { //
 	return rules, errors.Join(errs...)
 }
 
-func newPlace(p *sources.Place, headless bool) (placeRule, error) { //nolint:revive // headless is a fact of the file
+func newPlace(p *sources.Place, headless bool) (placeRule, error) {
 	rule := placeRule{row: p.Row, column: p.Column, layout: p.Layout}
 	switch {
 	case p.Row < 0:

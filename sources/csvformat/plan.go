@@ -186,7 +186,7 @@ func (p *plan) compileField(id fieldID, cfg Config) error {
 		return f.compileWords(allowedWords(id))
 	case fieldCurrency:
 		return f.compileCurrencies(f.spec.Exponents)
-	case fieldAccount, fieldProviderID, fieldKey, fieldReference, fieldBatch, fieldRelated, fieldCount:
+	case fieldAccount, fieldProviderID, fieldKey, fieldReference, fieldBatch, fieldRelated, fieldCount, noField:
 	}
 	if f.spec.Value != nil {
 		f.constant = word{raw: *f.spec.Value, value: *f.spec.Value}

@@ -32,7 +32,7 @@ type rowPrefix struct {
 	to   rowType
 }
 
-func newRowRule(rows *sources.Rows, hasKind bool) (*rowRule, error) { //nolint:revive // hasKind is a fact of the mapping
+func newRowRule(rows *sources.Rows, hasKind bool) (*rowRule, error) {
 	if rows == nil {
 		return nil, nil //nolint:nilnil // no rule is a rule: every row is a record
 	}
@@ -77,7 +77,7 @@ func newRowRule(rows *sources.Rows, hasKind bool) (*rowRule, error) { //nolint:r
 	return r, nil
 }
 
-func rowTypeOf(target string, hasKind bool) (rowType, error) { //nolint:revive // hasKind is a fact of the mapping
+func rowTypeOf(target string, hasKind bool) (rowType, error) {
 	switch target {
 	case sources.RowSkip:
 		return rowType{skip: true}, nil

@@ -164,7 +164,7 @@ func moreStatements(zone func(string) *time.Location) []statement {
 		},
 		Zone: zone("Europe/Berlin"), Account: "main",
 	}
-	money := func(name string) *sources.Field {
+	dollars := func(name string) *sources.Field {
 		return &sources.Field{Column: column(name), Group: ",", Symbols: map[string]string{"$": "USD"}}
 	}
 	wallet := csvformat.Config{
@@ -172,7 +172,7 @@ func moreStatements(zone func(string) *time.Location) []statement {
 		Rows:    &sources.Rows{Column: column("Type"), Map: map[string]string{"General Payment": "payment", "Refund": "refund", "Hold": "skip"}},
 		Mapping: sources.Mapping{
 			ProviderOperationID: byHeader("ID"), BusinessReference: byHeader("Reference"), RelatedID: byHeader("Related"),
-			Amount: money("Gross"), Fee: money("Fee"), Net: money("Net"), Currency: &sources.Field{Column: column("Currency"), AnyCase: true},
+			Amount: dollars("Gross"), Fee: dollars("Fee"), Net: dollars("Net"), Currency: &sources.Field{Column: column("Currency"), AnyCase: true},
 			Direction: withMap(byHeader("Gross"), map[string]string{"-": "debit", "+": "credit"}),
 			Status:    &sources.Field{Column: column("State"), Map: map[string]string{"Completed": "succeeded", "Denied": "failed"}, AnyCase: true},
 			OccurredAt: &sources.Field{

@@ -27,7 +27,7 @@ func (l *Location) Sibling(ctx context.Context, d sources.Delivery, name string)
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(filepath.Join(filepath.Dir(p), name))
+	f, err := os.Open(filepath.Join(filepath.Dir(p), name)) //nolint:gosec // the name is checked above
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open %q next to %q: %w", name, d.Name, fs.ErrNotExist)
 	}
