@@ -91,10 +91,7 @@ func checkLocation(log *ledger, p keyPath, location string) {
 }
 
 func checkFormat(log *ledger, p keyPath, s Source) {
-	if s.Profile != "" || log.said(p.key("profile")) {
-		log.problem(p.key("profile"), "profiles are not supported by this version; write format: csv with fields")
-	}
-	if s.Profile == "" && s.Format != "csv" {
+	if s.Format != "csv" {
 		at := p.key("format")
 		log.problem(at, "format %s is not supported by this version; use csv", log.show(at, s.Format))
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+	"go.yaml.in/yaml/v4"
 
 	"reconciler/money"
 	"reconciler/sources"
@@ -184,15 +185,22 @@ func readFile(name string) ([]byte, error) {
 // folder is the one that relative paths start from.
 func Parse(file string, data []byte, env func(string) (string, bool)) (*Config, error) {
 	log := newLedger(file)
-	cfg := &Config{
-		zones:     map[string]*time.Location{},
-		schedules: map[string]cron.Schedule{},
-	}
 	root := parseTree(bytes.TrimPrefix(data, []byte("\ufeff")), log)
 	if root == nil {
 		return nil, log.err()
 	}
-	d := &decoder{ledger: log, env: env, dir: filepath.Dir(file)}
+	return build(root, log, env)
+}
+
+// build makes a configuration of a parsed tree.
+func build(root *yaml.Node, log *ledger, env Env) (*Config, error) {
+	cfg := &Config{
+		zones:     map[string]*time.Location{},
+		schedules: map[string]cron.Schedule{},
+	}
+	dir := filepath.Dir(log.file)
+	applyProfiles(root, log)
+	d := &decoder{ledger: log, env: env, dir: dir}
 	d.decode(root, cfg)
 	cfg.fill(log)
 	cfg.check(log)
@@ -205,7 +213,7 @@ func Parse(file string, data []byte, env func(string) (string, bool)) (*Config, 
 		return nil, err
 	}
 	cfg.digest = digest
-	cfg.resolvePaths(filepath.Dir(file))
+	cfg.resolvePaths(dir)
 	return cfg, nil
 }
 

@@ -29,7 +29,12 @@ func (d *decoder) decode(root *yaml.Node, cfg *Config) {
 		d.fault(nil, "must be a mapping with the sections database, sources, policies, jobs")
 		return
 	}
-	d.value(root, nil, reflect.ValueOf(cfg).Elem())
+	d.decodeInto(root, cfg)
+}
+
+// decodeInto decodes a tree into what target points to.
+func (d *decoder) decodeInto(root *yaml.Node, target any) {
+	d.value(root, nil, reflect.ValueOf(target).Elem())
 }
 
 // value decodes n, which stands at p, into a settable value.

@@ -62,9 +62,7 @@ func (s *Source) fill(log *ledger, name string) {
 		account = *f.Value
 	}
 	setDefault(log, p.key("accounts"), &s.Accounts, []string{account})
-	if s.Profile == "" {
-		setDefault(log, p.key("format"), &s.Format, "csv")
-	}
+	setDefault(log, p.key("format"), &s.Format, "csv")
 	setDefault(log, p.key("csv", "delimiter"), &s.CSV.Delimiter, ",")
 	setDefault(log, p.key("csv", "encoding"), &s.CSV.Encoding, "utf-8")
 	if first := 1; s.CSV.Header == nil {

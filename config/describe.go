@@ -36,7 +36,7 @@ func describeSource() map[string]string {
 		"Source.Accounts":        "Accounts that it covers. Default: one, named like the source.",
 		"Source.Location":        "Pattern of files with the wildcards * ? [a-z], relative to this file: statements/acme-*.csv.",
 		"Source.Format":          "Format of the documents. Default csv.",
-		"Source.Profile":         "Ready profile of a provider. Not supported by this version.",
+		"Source.Profile":         "Ready mapping of a provider's documents, of which the source may override single keys; null does without one. 'reconciler sources list' shows them.",
 		"Source.CSV":             "How the CSV documents are written.",
 		"Source.Timezone":        "IANA zone in which the provider keeps its days and writes its times. Default UTC.",
 		"Source.Fields":          "Which field of a record comes from where in a row.",
