@@ -1,6 +1,8 @@
 package reports
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -28,6 +30,15 @@ func NewWords() Words {
 	w.reasons()
 	w.states()
 	return w
+}
+
+// Kinds lists the kinds of exceptions, in order of their names.
+func (w Words) Kinds() []string {
+	kinds := Words{}
+	kinds.moneyCases()
+	kinds.proofCases()
+	kinds.sourceCases()
+	return slices.Sorted(maps.Keys(kinds))
 }
 
 // Of returns the words for code. A code that is not in the table is shown as

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
@@ -76,7 +77,13 @@ hands the rest to people in an exception report. See it work:
 ` + exitCodesHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return noCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w (see '%s --help')", err, cmd.CommandPath())
@@ -96,6 +103,16 @@ hands the rest to people in an exception report. See it work:
 		strictUsage(cmd)
 	}
 	return root
+}
+
+// noCommand says that there is no such command, and which may be meant.
+func noCommand(cmd *cobra.Command, name string) error {
+	cmd.SuggestionsMinimumDistance = 2
+	meant := ""
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		meant = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usage("there is no command '%s %s'%s ('%[1]s --help' lists them)", cmd.CommandPath(), name, meant)
 }
 
 // strictUsage makes wrong arguments a usage error, for all commands below.

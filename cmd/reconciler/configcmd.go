@@ -160,7 +160,7 @@ func (a *app) printConfig(out configAnswer) error {
 	}
 	for _, job := range out.Jobs {
 		if job.Schedule == "" {
-			p.line("  %-14s no schedule: only people start it", job.Job)
+			p.line("  %-14s no schedule: started by cron or by people", job.Job)
 			continue
 		}
 		p.line("  %-14s %q in %s, next:", job.Job, job.Schedule, job.Timezone)

@@ -11,7 +11,7 @@ func TestConfigCheck(t *testing.T) {
 	t.Parallel()
 	h := newOffline(t)
 	stdout, stderr := h.must(codeDone, "config", "check")
-	mustContain(t, stdout, "1 source, 1 policy, 1 job; no problems", "payments", "no schedule")
+	mustContain(t, stdout, "1 source, 1 policy, 1 job; no problems", "payments", "no schedule: started by cron or by people")
 	if stderr != "" {
 		t.Errorf("stderr of a good configuration: %q, want nothing", stderr)
 	}

@@ -151,20 +151,11 @@ func coverageLineOf(c reports.Coverage) coverageLine {
 	for _, r := range c.Ranges {
 		out.Covered = append(out.Covered, periodOf(r.From, r.To))
 	}
-	for _, g := range gaps(c) {
+	for _, g := range c.Gaps() {
 		out.Gaps = append(out.Gaps, periodOf(g.From, g.To))
 	}
 	if n := len(c.Ranges); n > 0 {
 		out.CoveredTo = periodOf(c.Ranges[n-1].From, c.Ranges[n-1].To).To
-	}
-	return out
-}
-
-// gaps are the holes between covered ranges.
-func gaps(c reports.Coverage) []reports.Range {
-	var out []reports.Range
-	for i := 1; i < len(c.Ranges); i++ {
-		out = append(out, reports.Range{From: c.Ranges[i-1].To, To: c.Ranges[i].From})
 	}
 	return out
 }
@@ -180,7 +171,7 @@ func (a *app) printCoverage(cfg *config.Config, list []reports.Coverage, now tim
 		if n := len(c.Ranges); n > 0 {
 			to, behind = end(c.Ranges[n-1].To), age(c.Ranges[n-1].To, now)
 		}
-		t.AppendRow([]any{c.Source, c.Account, strip(c, from, now), to, behind, len(gaps(c))})
+		t.AppendRow([]any{c.Source, c.Account, strip(c, from, now), to, behind, len(c.Gaps())})
 	}
 	t.Render()
 	p := &printer{w: a.stdout}
@@ -190,7 +181,7 @@ func (a *app) printCoverage(cfg *config.Config, list []reports.Coverage, now tim
 		}
 		zone := cfg.Zone(c.Source)
 		p.heading("%s, account %s", c.Source, c.Account)
-		holes := gaps(c)
+		holes := c.Gaps()
 		for i, r := range c.Ranges {
 			p.line("  covered  %s", span(r.From, r.To, zone))
 			if i < len(holes) {

@@ -66,7 +66,8 @@ func TestSpan(t *testing.T) {
 	}{
 		{past(1, 0), past(2, 0), nil, "2026-03-01"},
 		{past(1, 0), past(3, 0), time.UTC, "2026-03-01 … 2026-03-02"},
-		{past(1, 21), past(2, 21), moscow, "2026-03-02"},
+		{past(1, 21), past(2, 21), moscow, "2026-03-02 (MSK)"},
+		{past(1, 12), past(2, 21), moscow, "2026-03-01 12:00 UTC … 2026-03-02 21:00 UTC"},
 		{past(1, 0), past(1, 12), time.UTC, "2026-03-01 00:00 UTC … 2026-03-01 12:00 UTC"},
 		{time.Time{}, past(1, 12), time.UTC, "the beginning … 2026-03-01 12:00 UTC"},
 		{past(1, 12), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), time.UTC, "2026-03-01 12:00 UTC … the end of time"},

@@ -44,7 +44,9 @@ whatever is open; 'reconciler run --exit-code' is for scripts.`,
   reconciler exceptions list --all -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
+			switch kinds := reports.NewWords().Kinds(); {
+			case f.Kind != "" && !slices.Contains(kinds, f.Kind):
+				return usage("--kind is %q; it can be %s", f.Kind, strings.Join(kinds, ", "))
 			case all && state != "":
 				return usage("--all and --state exclude each other")
 			case all:
@@ -59,6 +61,7 @@ whatever is open; 'reconciler run --exit-code' is for scripts.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.Kind, "kind", "", "only cases of this kind, as in duplicate_effect")
+	completeFlag(cmd, "kind", fixed(reports.NewWords().Kinds()...))
 	flags.StringVar(&state, "state", "", "only cases in this state: "+strings.Join(exceptionStates(), ", "))
 	flags.BoolVar(&all, "all", false, "also the closed ones")
 	completeFlag(cmd, "state", fixed(exceptionStates()...))
@@ -199,7 +202,7 @@ func (a *app) showException(ctx context.Context, id string) error {
 	if a.output == "json" {
 		return a.printJSON(exceptionAnswerOf(list[0], history))
 	}
-	return a.printException(list[0], history)
+	return a.printException(list[0], history, s.cfg.Zone)
 }
 
 func noException(id string) error {
@@ -221,7 +224,10 @@ func exceptionAnswerOf(x reports.Exception, history []postgres.ExceptionEvent) e
 	return out
 }
 
-func (a *app) printException(x reports.Exception, history []postgres.ExceptionEvent) error {
+// zoneOf names the zone of a source's days; nil if nobody knows it.
+type zoneOf func(source string) *time.Location
+
+func (a *app) printException(x reports.Exception, history []postgres.ExceptionEvent, zone zoneOf) error {
 	p := &printer{w: a.stdout}
 	word := reports.NewWords().Of(x.Kind)
 	p.line("%s: %s (%s, %s)", x.ExceptionID, word.Title, x.Severity, x.State)
@@ -246,14 +252,12 @@ func (a *app) printException(x reports.Exception, history []postgres.ExceptionEv
 	}
 	if op := x.Operation; op != nil {
 		p.fact("operation", "%s (%s), %s now", reports.Visible(op.IdempotencyKey), reports.Visible(op.ActionType), op.Status)
-		p.fact("ordered", "%s under reference %s on %s", dash(amount(op.AmountMinor, op.HasAmount, op.Currency)), dash(op.BusinessReference), utc(op.CreatedAt))
+		p.fact("ordered", "%s under reference %s on %s", dash(amount(op.AmountMinor, op.HasAmount, op.Currency)), orKey(op.BusinessReference), utc(op.CreatedAt))
 	}
 	if p.err != nil {
 		return p.err
 	}
-	if err := a.printEvidence(p, x); err != nil {
-		return err
-	}
+	a.printEvidence(p, x, zone)
 	p.heading("history")
 	for _, e := range history {
 		comment := ""
@@ -268,55 +272,75 @@ func (a *app) printException(x reports.Exception, history []postgres.ExceptionEv
 	return p.err
 }
 
-// storedEvidence is what the stored evidence of a case may hold for people.
-type storedEvidence struct {
-	Window *struct {
-		From time.Time `json:"from"`
-		To   time.Time `json:"to"`
-	} `json:"window"`
-	SpeaksAgainst []string   `json:"speaks_against"`
-	ProvableAt    *time.Time `json:"provable_at"`
-	StatementID   int64      `json:"statement_id"`
-	Statement     string     `json:"statement"`
-	SHA256        string     `json:"sha256"`
-	Account       string     `json:"account"`
-	From          *time.Time `json:"from"`
-	To            *time.Time `json:"to"`
+// orKey names a reference, or says that there is none.
+func orKey(reference string) string {
+	if reference == "" {
+		return "(none: its key stands for it)"
+	}
+	return reports.Visible(reference)
 }
 
-func (a *app) printEvidence(p *printer, x reports.Exception) error {
-	var e storedEvidence
-	if err := json.Unmarshal(x.Evidence, &e); err != nil {
-		return fmt.Errorf("read the evidence of %s: %w", x.ExceptionID, err)
-	}
+func (a *app) printEvidence(p *printer, x reports.Exception, zone zoneOf) {
+	e := reports.ReadEvidence(x.Evidence)
 	p.heading("evidence")
-	if e.Window != nil {
+	if e.Window != (reports.Range{}) {
 		p.fact("window", "an effect may stand between %s and %s", utc(e.Window.From), utc(e.Window.To))
+	}
+	for _, c := range e.Coverage {
+		p.fact("covered", "%s, account %s: %s", reports.Visible(c.Source), dash(c.Account), coveredBy(c, zone(c.Source)))
 	}
 	if e.StatementID != 0 {
 		p.fact("statement", "%d, %s, sha256 %s", e.StatementID, reports.Visible(e.Statement), e.SHA256)
 	}
-	if e.From != nil && e.To != nil {
-		p.fact("gap", "account %s: %s", dash(e.Account), span(*e.From, *e.To, time.UTC))
+	if e.Missing != (reports.Range{}) {
+		p.fact("missing", "account %s: %s", dash(e.Account), span(e.Missing.From, e.Missing.To, zone(x.Source)))
+	}
+	if !e.DueAt.IsZero() {
+		p.fact("was due", "%s", utc(e.DueAt))
 	}
 	for _, why := range e.SpeaksAgainst {
 		p.fact("speaks against", "%s", reports.Visible(why))
 	}
-	if e.ProvableAt != nil {
-		p.fact("provable at", "%s", utc(*e.ProvableAt))
+	if d := e.Earlier; d != nil {
+		p.fact("earlier", "%s → %s (%s)", reports.Visible(d.From), reports.Visible(d.To), reports.Visible(d.Reason))
 	}
-	if p.err != nil || len(x.Records) == 0 {
-		return p.err
+	if !e.ProvableAt.IsZero() {
+		p.fact("provable at", "%s", utc(e.ProvableAt))
 	}
-	t := newTable(a.stdout, "source", "statement", "line", "provider's id", "reference", "amount", "kind", "status", "occurred")
-	for _, r := range x.Records {
+	for _, o := range e.Others {
+		p.fact(reports.Visible(o.Name), "%s", reports.Visible(o.Value))
+	}
+	if p.err == nil && len(x.Records) > 0 {
+		a.printRecords(x.Records)
+	}
+}
+
+// coveredBy says which of a window complete statements cover.
+func coveredBy(c reports.EvidenceCoverage, zone *time.Location) string {
+	list, assumed := c.Proven, ""
+	if len(list) == 0 {
+		list, assumed = c.All, " (the end is only assumed)"
+	}
+	if len(list) == 0 {
+		return "none of that time"
+	}
+	var out []string
+	for _, r := range list {
+		out = append(out, span(r.From, r.To, zone))
+	}
+	return strings.Join(out, "; ") + assumed
+}
+
+func (a *app) printRecords(records []reports.Record) {
+	t := newTable(a.stdout, "source", "statement", "line", "provider's id", "reference", "amount", "kind", "status", "occurred (UTC)", "")
+	for _, r := range records {
 		t.AppendRow([]any{
-			r.Source, reports.Visible(r.Statement), r.Line, dash(r.ProviderOperationID), dash(r.BusinessReference),
-			dash(amount(r.AmountMinor, r.HasAmount, r.Currency)), dash(strings.TrimSpace(r.Direction + " " + r.Kind)), r.Status, dash(moment(r.OccurredAt)),
+			dash(r.Source), reports.Visible(r.Statement), r.Line, dash(r.ProviderOperationID), dash(r.BusinessReference),
+			dash(amount(r.AmountMinor, r.HasAmount, r.Currency)), dash(strings.TrimSpace(r.Direction + " " + r.Kind)), dash(r.Status),
+			dash(moment(r.OccurredAt)), r.Remark(),
 		})
 	}
 	t.Render()
-	return nil
 }
 
 func (a *app) acknowledgeCommand() *cobra.Command {

@@ -142,7 +142,7 @@ func TestExplainRivalsAndReplaced(t *testing.T) {
 	h.writeStatement("acme-2026-03-01_2026-03-05.csv", acmeStatement(0, 0), past(9, 0))
 	h.must(codeDone, "ingest", "acme")
 	stdout, _ = h.must(codeDone, "explain", "op-twice")
-	mustContain(t, stdout, "replaced: in no current statement")
+	mustContain(t, stdout, "replaced by a newer statement")
 }
 
 func TestExplainUnknownKey(t *testing.T) {

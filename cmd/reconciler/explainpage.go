@@ -46,8 +46,13 @@ func (st story) printOperation(p *printer) {
 		p.fact("provider's id", "%s", reports.Visible(op.ProviderOperationID))
 	}
 	p.fact("created", "%s", utc(op.CreatedAt))
-	if !op.LastAttemptAt.IsZero() {
+	switch {
+	case !op.LastAttemptAt.IsZero():
 		p.fact("last attempt", "%s, number %d", utc(op.LastAttemptAt), op.AttemptCount)
+	case op.AttemptCount > 0:
+		p.fact("last attempt", "number %d, at a time that its writer did not record", op.AttemptCount)
+	default:
+		p.fact("last attempt", "none")
 	}
 	if op.Status == journal.Executing {
 		p.fact("lease", "%s", lease(op.LeaseUntil))
@@ -109,8 +114,12 @@ func (st story) printDecision(p *printer) {
 	default:
 		p.line("  It would leave it %s.", st.Status.Status)
 	}
-	if !d.ProvableAt.IsZero() {
+	switch {
+	case d.ProvableAt.IsZero():
+	case d.ProvableAt.After(st.Now):
 		p.line("  It can become certain by itself from %s on, when the statements of that time are there.", utc(d.ProvableAt))
+	default:
+		p.line("  It was due to become certain at %s, and waits for the next statement that covers its time.", utc(d.ProvableAt))
 	}
 	for _, why := range d.Speaks {
 		p.line("  Against an automatic step speaks: %s.", reports.Visible(why))
@@ -145,7 +154,7 @@ func (a *app) printCandidates(p *printer, st story) {
 	if p.err != nil {
 		return
 	}
-	t := newTable(a.stdout, "  statement", "line", "found by", "whose", "provider's id", "reference", "amount", "what", "status", "occurred", "")
+	t := newTable(a.stdout, "  statement", "line", "found by", "whose", "provider's id", "reference", "amount", "what", "status", "occurred (UTC)", "")
 	for _, c := range list {
 		r := st.record(c)
 		t.AppendRow([]any{
@@ -186,7 +195,7 @@ func recordStatus(rec sources.Record) string {
 func remarks(r recordAnswer) []string {
 	var out []string
 	if !r.Current {
-		out = append(out, "replaced: in no current statement")
+		out = append(out, "replaced by a newer statement")
 	}
 	if r.Conflicted {
 		out = append(out, "the provider contradicts itself")

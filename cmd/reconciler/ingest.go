@@ -42,13 +42,16 @@ type ingestLine struct {
 }
 
 func (a *app) ingest(ctx context.Context, name string, files []string) error {
+	if err := readable(a.paths(files)); err != nil {
+		return err
+	}
 	s, err := a.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.close()
 	if _, ok := s.cfg.Sources[name]; !ok {
-		return usage("there is no source %q; the configuration has: %v", name, s.cfg.SourceNames())
+		return noSource(s.cfg, name)
 	}
 	src, err := buildSource(s.cfg, name, a.paths(files))
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +32,7 @@ The role must own the journal and may create in both schemas.`,
 	return group(&cobra.Command{
 		Use:     "journal",
 		Short:   "Make, upgrade and check the journal and the reconciler's schema",
-		Example: "  reconciler journal init\n  reconciler journal check",
+		Example: "  reconciler journal migrate\n  reconciler journal check",
 	}, making("init", "Make the journal and the reconciler's schema"), making("migrate", "Upgrade the journal and the reconciler's schema"),
 		a.journalCheckCommand())
 }
@@ -115,8 +116,12 @@ func (a *app) journalCheckCommand() *cobra.Command {
 the triggers that keep its laws in force, no impossible states. Nothing is
 changed. It reads the whole journal some times.
 
-Exit codes: 0 nothing is wrong (notes may be printed), 1 there are problems,
-2 usage or configuration.`,
+What is broken must be mended before anything runs. A warning concerns
+operations that can't be decided or writers that misuse the journal; an info
+may be as it should.
+
+Exit codes: 0 nothing is broken (warnings and infos may be printed), 1 something
+is broken, 2 usage or configuration.`,
 		Example: "  reconciler journal check\n  reconciler journal check -o json",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.checkJournal(cmd.Context()) },
@@ -125,6 +130,7 @@ Exit codes: 0 nothing is wrong (notes may be printed), 1 there are problems,
 
 // checked is what `journal check` answers.
 type checked struct {
+	// OK: nothing is broken.
 	OK       bool           `json:"ok"`
 	Findings []journalFault `json:"findings"`
 }
@@ -153,7 +159,7 @@ func (a *app) checkJournal(ctx context.Context) error {
 	}
 	out := checked{OK: true, Findings: []journalFault{}}
 	for _, f := range found {
-		out.OK = out.OK && f.Severity == postgres.Info
+		out.OK = out.OK && f.Severity != postgres.Broken
 		out.Findings = append(out.Findings, journalFault{string(f.Severity), f.Code, f.Message, f.Count, f.Example})
 	}
 	if err := a.printChecked(out); err != nil {
@@ -175,6 +181,9 @@ func (a *app) printChecked(out checked) error {
 	}
 	for _, f := range out.Findings {
 		p.line("%s %s: %s", f.Severity, f.Code, f.Message)
+		if strings.HasPrefix(f.Code, "schema_") {
+			continue // it concerns all of it
+		}
 		example := ""
 		if f.Example != "" {
 			example = ", for example " + reports.Visible(f.Example)
@@ -182,7 +191,7 @@ func (a *app) printChecked(out checked) error {
 		p.line("  concerns %s%s", thousands(f.Count), example)
 	}
 	if len(out.Findings) > 0 && out.OK {
-		p.line("\nnothing is wrong; these are notes")
+		p.line("\nnothing is broken; a run works with these")
 	}
 	return p.err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"reconciler/postgres/postgrestest"
@@ -12,7 +13,10 @@ func TestJournalInit(t *testing.T) {
 	_, stderr := h.must(codeUsage, "operations")
 	mustContain(t, stderr, "reconciler journal migrate")
 	stdout, _ := h.must(codeFailed, "journal", "check")
-	mustContain(t, stdout, "broken schema_missing", "journal init")
+	mustContain(t, stdout, "broken schema_missing", "the journal in schema public has not been made yet", "journal migrate", "the reconciler's own schema")
+	if strings.Contains(stdout, "journal init") || strings.Contains(stdout, "concerns") {
+		t.Errorf("the findings name another command, or count a schema:\n%s", stdout)
+	}
 
 	stdout, _ = h.must(codeDone, "journal", "init")
 	mustContain(t, stdout, "the journal was made", "schema public", "schema reconciler")
@@ -51,8 +55,11 @@ func TestJournalCheck(t *testing.T) {
 	if !got.OK || len(got.Findings) == 0 || got.Findings[0].Severity != "info" {
 		t.Errorf("a journal with notes only = %+v, want ok with infos", got)
 	}
+	h.sql(`INSERT INTO agent_operations (idempotency_key, action_type, status, attempt_count) VALUES ('op-leaseless', 'pay', 'executing', 1)`)
+	stdout, _ := h.must(codeDone, "journal", "check")
+	mustContain(t, stdout, "warning executing_without_lease", "nothing is broken")
 	h.sql(`ALTER TABLE agent_operations DISABLE TRIGGER agent_operations_guard`)
-	stdout, _ := h.must(codeFailed, "journal", "check")
+	stdout, _ = h.must(codeFailed, "journal", "check")
 	mustContain(t, stdout, "broken trigger_disabled", "agent_operations_guard")
 	got = checked{}
 	h.json(codeFailed, &got, "journal", "check")

@@ -101,6 +101,15 @@ func operationLineOf(op postgres.OperationStatus) operationLine {
 	}
 }
 
+// provable says when something can be proven; what is past waits for a
+// statement only.
+func provable(at, now time.Time) string {
+	if at.IsZero() || at.After(now) {
+		return dash(moment(at))
+	}
+	return moment(at) + ", waits for a statement"
+}
+
 func (a *app) listOperations(ctx context.Context, f postgres.OperationFilter) error {
 	if f.Status != "" && !slices.Contains(statuses(), f.Status) {
 		return usage("--status is %q; it can be %s", f.Status, strings.Join(statuses(), ", "))
@@ -139,12 +148,16 @@ func (a *app) listOperations(ctx context.Context, f postgres.OperationFilter) er
 		_, err := fmt.Fprintln(a.stdout, "no operations")
 		return err
 	}
-	t := newTable(a.stdout, "key", "action type", "workflow", "status", "try", "amount", "reference", "created", "reason", "provable at", "may retry")
+	now, err := s.store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	t := newTable(a.stdout, "key", "action type", "workflow", "status", "try", "amount", "reference", "created (UTC)", "reason", "provable at (UTC)", "may retry")
 	for _, op := range list {
 		t.AppendRow([]any{
 			reports.Visible(op.IdempotencyKey), reports.Visible(op.ActionType), dash(op.WorkflowID), op.Status, op.AttemptCount,
 			dash(amount(op.AmountMinor, op.HasAmount, op.Currency)), dash(op.BusinessReference), moment(op.CreatedAt), op.ReasonCode,
-			dash(moment(op.ProvableAt)), yesNo(op.MayRetry),
+			provable(op.ProvableAt, now), yesNo(op.MayRetry),
 		})
 	}
 	t.Render()

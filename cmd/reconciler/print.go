@@ -10,6 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"reconciler/money"
+	"reconciler/reports"
 )
 
 // newTable is a plain table for the eye, without borders.
@@ -47,11 +48,7 @@ func printRun(w io.Writer, res runResult) error {
 		p.line("    %4d %s", s.Exceptions.ByKind[kind], kind)
 	}
 	for _, c := range s.Coverage {
-		until := "nothing yet"
-		if c.CoveredTo != nil {
-			until = "until " + c.CoveredTo.UTC().Format(time.RFC3339)
-		}
-		p.line("  covered      %s, account %s: %s", c.Source, c.Account, until)
+		p.line("  covered      %s, account %s: %s", c.Source, c.Account, coveredWords(c))
 	}
 	if s.LostRaces > 0 {
 		p.line("  left alone   %d operations that somebody else moved meanwhile", s.LostRaces)
@@ -65,6 +62,17 @@ func printRun(w io.Writer, res runResult) error {
 		p.line("  report       %s", f)
 	}
 	return p.err
+}
+
+// coveredWords say how far an account is covered, and that this is not all.
+func coveredWords(c reports.CoverageEnd) string {
+	switch {
+	case c.CoveredTo == nil:
+		return "nothing yet"
+	case c.Gaps == 0:
+		return "until " + utc(*c.CoveredTo)
+	}
+	return fmt.Sprintf("until %s, with %s; 'reconciler coverage %s' shows them", utc(*c.CoveredTo), count(int64(c.Gaps), "gap"), c.Source)
 }
 
 // printer writes lines and remembers the first error.
@@ -87,7 +95,8 @@ func amount(minor int64, has bool, currency string) string {
 	return money.FormatMinor(minor, currency) + " " + currency
 }
 
-// moment writes an instant for a table; empty if there is none.
+// moment writes an instant in UTC for a table, whose head says so; empty if
+// there is none.
 func moment(t time.Time) string {
 	if t.IsZero() {
 		return ""

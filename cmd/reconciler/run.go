@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -64,6 +65,9 @@ func (a *app) run(ctx context.Context, names []string, f runFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := readable(a.paths(f.statements)); err != nil {
+		return err
+	}
 	cfg, err := a.loadConfig()
 	if err != nil {
 		return err
@@ -95,6 +99,9 @@ func (a *app) run(ctx context.Context, names []string, f runFlags) error {
 	}
 	if len(failures) > 0 {
 		return errors.Join(failures...)
+	}
+	if err := a.tellNothing(ctx, s, results, f); err != nil {
+		return err
 	}
 	if err := a.tellUnhandled(ctx, s); err != nil {
 		return err
@@ -198,10 +205,19 @@ func (a *app) runJob(ctx context.Context, s *session, job reconcile.Job, opt rec
 		res.report, err = runner.Run(ctx, job, opt)
 	}
 	progress.clear()
-	if err != nil || opt.DryRun {
+	if err != nil {
 		return res, err
 	}
-	res.report.Zone = s.cfg.JobZone(job.Name)
+	res.report.Zone, res.report.Zones = s.cfg.JobZone(job.Name), map[string]*time.Location{}
+	for _, name := range s.cfg.SourceNames() {
+		res.report.Zones[name] = s.cfg.Zone(name)
+	}
+	for i, c := range res.report.Coverage {
+		res.report.Summary.Coverage[i] = c.End()
+	}
+	if opt.DryRun {
+		return res, nil
+	}
 	out, _ := s.cfg.Job(job.Name)
 	if out.Report.Dir != "" && len(out.Report.Formats) > 0 {
 		// The transitions stand whatever becomes of the report; it can be made again.
@@ -210,6 +226,53 @@ func (a *app) runJob(ctx context.Context, s *session, job reconcile.Job, opt rec
 		}
 	}
 	return res, nil
+}
+
+// readable says which of the named files can't be read, before anything begins.
+func readable(files []string) error {
+	for _, f := range files {
+		info, err := os.Stat(f)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			return usage("there is no file %s", f)
+		case err != nil:
+			return &exitError{codeUsage, fmt.Errorf("look at a statement: %w", err)}
+		case info.IsDir():
+			return usage("%s is a folder; name the files in it", f)
+		}
+	}
+	return nil
+}
+
+// tellNothing says on stderr that flags have chosen no operation, which is more
+// often a slip of the hand than meant.
+func (a *app) tellNothing(ctx context.Context, s *session, results []runResult, f runFlags) error {
+	var chosen []string
+	for _, flag := range []struct{ name, value string }{
+		{"--workflow", f.workflow}, {"--operation", f.operation}, {"--from", f.from}, {"--to", f.to},
+	} {
+		if flag.value != "" {
+			chosen = append(chosen, flag.name+" "+reports.Visible(flag.value))
+		}
+	}
+	for _, res := range results {
+		if res.report.Summary.Operations.Examined > 0 {
+			return nil
+		}
+	}
+	if len(chosen) == 0 || len(results) == 0 {
+		return nil
+	}
+	found, err := s.store.ListOperations(context.WithoutCancel(ctx), postgres.OperationFilter{Key: f.operation, WorkflowID: f.workflow, Limit: 1})
+	if err != nil {
+		return err
+	}
+	text := "no operation matches " + strings.Join(chosen, " ")
+	if len(found) > 0 {
+		text = "nothing to examine for " + strings.Join(chosen, " ") + ": what it chooses is settled, or is no work of this job"
+	}
+	_, err = fmt.Fprintln(a.stderr, "reconciler:", text)
+	return err
 }
 
 // rehearse runs the job in a transaction that is rolled back, with an archive

@@ -27,8 +27,9 @@ func dash(text string) string {
 	return reports.Visible(text)
 }
 
-// span writes a half-open time as people say it: whole days of the zone by
-// their first and last, anything else by its two ends.
+// span writes a half-open time as people say it: whole days of the source's
+// zone by their first and last, with the zone unless it is UTC; anything else
+// by its two ends in UTC, as all other times are shown.
 func span(from, to time.Time, zone *time.Location) string {
 	if from.IsZero() && to.IsZero() {
 		return "–"
@@ -36,15 +37,19 @@ func span(from, to time.Time, zone *time.Location) string {
 	if zone == nil {
 		zone = time.UTC
 	}
-	from, to = from.In(zone), to.In(zone)
-	last := to.AddDate(0, 0, -1)
-	switch {
-	case !midnight(from) || !midnight(to) || !last.Before(to) || last.Before(from):
-		return end(from) + " … " + end(to)
-	case last.Equal(from):
-		return from.Format(time.DateOnly)
+	first, limit := from.In(zone), to.In(zone)
+	last := limit.AddDate(0, 0, -1)
+	if !midnight(first) || !midnight(limit) || last.Before(first) || from.IsZero() || to.Year() >= lastYear {
+		return utc(from) + " … " + utc(to)
 	}
-	return from.Format(time.DateOnly) + " … " + last.Format(time.DateOnly)
+	text := first.Format(time.DateOnly)
+	if last.After(first) {
+		text += " … " + last.Format(time.DateOnly)
+	}
+	if _, offset := first.Zone(); offset != 0 {
+		text += " (" + zone.String() + ")"
+	}
+	return text
 }
 
 // open ends of a range are the first and the last instant that Go and the
@@ -96,7 +101,7 @@ func total(minor *int64, currency string) string {
 		return "–"
 	}
 	if currency == "" {
-		return thousands(*minor) + " minor units"
+		return thousands(*minor) + " in minor units (of no one currency)"
 	}
 	return money.FormatMinor(*minor, currency) + " " + currency
 }
@@ -112,6 +117,15 @@ func number(n *int64) string {
 // fact writes one line of a description, its name in a column of its own.
 func (p *printer) fact(name, format string, args ...any) {
 	p.line("  %-14s %s", name, fmt.Sprintf(format, args...))
+}
+
+// shorten cuts a text for a table; the whole of it is shown elsewhere.
+func shorten(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return strings.TrimRight(string(runes[:most-1]), " ,;:") + "…"
 }
 
 // heading begins a part of a page.

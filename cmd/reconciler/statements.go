@@ -21,7 +21,7 @@ func (a *app) statementsCommand() *cobra.Command {
 		Use:     "statements",
 		Short:   "What was accepted, quarantined, rejected",
 		Example: "  reconciler statements list\n  reconciler statements show 17",
-	}, a.statementsListCommand(), a.statementsShowCommand(), a.discardCommand())
+	}, a.statementsListCommand(), a.statementsShowCommand(), a.diffCommand(), a.releaseCommand(), a.reprocessCommand(), a.discardCommand())
 }
 
 func (a *app) statementsListCommand() *cobra.Command {
@@ -96,11 +96,11 @@ func (a *app) listStatements(ctx context.Context, source string, filter postgres
 		_, err := fmt.Fprintln(a.stdout, "no statements yet; 'reconciler run' or 'reconciler ingest SOURCE' reads them")
 		return err
 	}
-	t := newTable(a.stdout, "id", "source", "account", "name", "state", "complete", "end", "period", "as of", "records", "rejects", "why")
+	t := newTable(a.stdout, "id", "source", "account", "name", "state", "complete", "end", "period", "as of (UTC)", "records", "rejects", "why")
 	for _, st := range list {
 		t.AppendRow([]any{
 			st.StatementID, st.Source, st.Account, reports.Visible(st.Name), st.State, yesNo(st.Complete), dash(st.EndProof),
-			span(st.From, st.To, s.cfg.Zone(st.Source)), moment(st.AsOf), thousands(st.RecordCount), thousands(st.RejectCount), reports.Visible(st.Reason),
+			span(st.From, st.To, s.cfg.Zone(st.Source)), moment(st.AsOf), thousands(st.RecordCount), thousands(st.RejectCount), shorten(reports.Visible(st.Reason), whyShown),
 		})
 	}
 	t.Render()
@@ -110,6 +110,9 @@ func (a *app) listStatements(ctx context.Context, source string, filter postgres
 func noSource(cfg *config.Config, name string) error {
 	return usage("there is no source %q; the configuration has: %s", name, strings.Join(cfg.SourceNames(), ", "))
 }
+
+// whyShown is how much of a reason fits into a table; 'show' has all of it.
+const whyShown = 60
 
 // rejectsShown is how many rejects are shown unless more are asked for.
 const rejectsShown = 200
@@ -222,7 +225,7 @@ func (a *app) printStatement(st postgres.StatementDetails, zone *time.Location) 
 	}
 	p.fact("as of", "%s (%s)", utc(st.AsOf), said)
 	p.fact("rows", "%s: %s, %s, %s skipped", thousands(st.Rows), count(st.RecordCount, "record"), count(st.RejectCount, "reject"), thousands(st.Skipped))
-	p.fact("stored", "%s; the others were known already", count(st.Stored, "record"))
+	p.fact("stored", "%s", storedWords(st.Stored, st.RecordCount))
 	p.fact("sha256", "%s (%s bytes)", st.SHA256, thousands(st.Size))
 	p.fact("mapping", "%s", st.MappingDigest)
 	if st.Version != "" {
@@ -243,10 +246,29 @@ func (a *app) printStatement(st postgres.StatementDetails, zone *time.Location) 
 		return p.err
 	}
 	t := newTable(a.stdout, "", "declared", "computed")
-	t.AppendRow([]any{"count", number(st.Declared.Count), number(st.Computed.Count)})
+	t.AppendRow([]any{"rows", number(st.Declared.Count), number(st.Computed.Count)})
 	t.AppendRow([]any{"sum", total(st.Declared.Sum, st.Currency), total(st.Computed.Sum, st.Currency)})
 	t.Render()
 	return a.printRejects(p, st)
+}
+
+// storedWords say how many records were new, and how many not.
+func storedWords(stored, all int64) string {
+	switch others := all - stored; {
+	case others <= 0:
+		return count(stored, "record")
+	case stored == 0:
+		return "nothing: all records were known already"
+	default:
+		return fmt.Sprintf("%s; %s known already", count(stored, "record"), wasWere(others))
+	}
+}
+
+func wasWere(n int64) string {
+	if n == 1 {
+		return "1 other was"
+	}
+	return thousands(n) + " others were"
 }
 
 func byRun(id string) string {
