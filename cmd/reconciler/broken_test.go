@@ -88,13 +88,13 @@ func mishaps() []mishap {
 			return strings.Join(slices.Delete(lines, 2, 3), "")
 		}, why: []string{"line 4", "declares 3", "has 2", "fetch it again"}},
 		{name: "two documents in one", damage: func(good string) string { return good + good }, why: []string{"line 6", "footer of line 5"}},
-		{name: "month 13", damage: nthTime(2, func(at string) string { return at[:5] + "13" + at[7:] }), why: []string{"line 3", `column "at"`, "month", "occurred_at.layout"}},
+		{name: "month 13", damage: secondRow(func(at string) string { return at[:5] + "13" + at[7:] }), why: []string{"line 3", `column "at"`, "month", "occurred_at.layout"}},
 		{name: "NUL byte", damage: swap("ORD-2", "ORD\x00-2"), rejects: true, why: []string{"line 3", "business_reference", "0x00"}},
 		{name: "UTF-16 without its mark", damage: asUTF16, why: []string{"line 1"}},
 		{name: "a page of HTML", damage: func(string) string { return "<html><body>503 Service Unavailable</body></html>\n" }, why: []string{"line 1", `column "id"`, "correct the mapping"}},
-		{name: "impossible date", damage: nthTime(2, func(at string) string { return at[:5] + "02-30" + at[10:] }), rejects: true, why: []string{"line 3", "occurred_at", "does not exist in the calendar"}},
-		{name: "implausible year", damage: nthTime(2, func(at string) string { return "0026" + at[4:] }), rejects: true, why: []string{"line 3", "occurred_at", "implausibly far away"}},
-		{name: "unknown status word", damage: nthTime(2, func(at string) string { return at }, "ok", "done"), rejects: true, why: []string{"line 3", "status", `"done"`, "map"}},
+		{name: "impossible date", damage: secondRow(func(at string) string { return at[:5] + "02-30" + at[10:] }), rejects: true, why: []string{"line 3", "occurred_at", "does not exist in the calendar"}},
+		{name: "implausible year", damage: secondRow(func(at string) string { return "0026" + at[4:] }), rejects: true, why: []string{"line 3", "occurred_at", "implausibly far away"}},
+		{name: "unknown status word", damage: secondRow(func(at string) string { return at }, "ok", "done"), rejects: true, why: []string{"line 3", "status", `"done"`, "map"}},
 		{name: "amount with 3 decimals", damage: swap("20.02", "20.020"), rejects: true, why: []string{"line 3", "amount", "20.020", "more decimals"}},
 		{name: "amount of another notation", damage: swap("20.02", "1.02E1"), rejects: true, why: []string{"line 3", "amount", "1.02E1"}},
 		{name: "empty amount", damage: swap("20.02", ""), rejects: true, why: []string{"line 3", "amount", "empty"}},
@@ -103,16 +103,17 @@ func mishaps() []mishap {
 	}
 }
 
-// nthTime changes the time (or, if words are given, a word) in the n-th row.
-func nthTime(n int, change func(at string) string, words ...string) func(string) string {
+// secondRow changes the time of the second row or, if words are given, its
+// status from one to the other.
+func secondRow(change func(at string) string, words ...string) func(string) string {
 	return func(good string) string {
 		lines := strings.SplitAfter(good, "\n")
-		cells := strings.Split(lines[n], ",")
+		cells := strings.Split(lines[2], ",")
 		cells[5] = change(cells[5])
 		if len(words) == 2 {
 			cells[4] = strings.Replace(cells[4], words[0], words[1], 1)
 		}
-		lines[n] = strings.Join(cells, ",")
+		lines[2] = strings.Join(cells, ",")
 		return strings.Join(lines, "")
 	}
 }
@@ -239,7 +240,7 @@ func TestBrokenStatements(t *testing.T) {
 			for again := range 2 {
 				sums := runAll(h, codeIncomplete)
 				for _, b := range all {
-					t.Run(fmt.Sprintf("%s, run %d", b.mishap.name, again+1), func(t *testing.T) { b.checkBroken(t, sums[b.name], again) })
+					t.Run(fmt.Sprintf("%s, run %d", b.mishap.name, again+1), func(t *testing.T) { b.checkBroken(t, sums[b.name], again) }) //nolint:paralleltest // the parts share one connection
 				}
 			}
 			for _, b := range all {
@@ -247,7 +248,7 @@ func TestBrokenStatements(t *testing.T) {
 			}
 			sums := runAll(h, codeDone)
 			for _, b := range all {
-				t.Run(b.mishap.name+", repaired", func(t *testing.T) { b.checkRepaired(t, sums[b.name]) })
+				t.Run(b.mishap.name+", repaired", func(t *testing.T) { b.checkRepaired(t, sums[b.name]) }) //nolint:paralleltest // the parts share one connection
 			}
 		})
 	}
@@ -310,7 +311,7 @@ func (b *brokenSource) checkRepaired(t *testing.T, sum reports.Summary) {
 
 // A broken delivery after a good one: what was proven stands, but the older
 // delivery proves no absence any more, until a good one comes.
-func TestBrokenReissue(t *testing.T) {
+func TestBrokenReissue(t *testing.T) { //nolint:tparallel // the parts share one connection
 	t.Parallel()
 	h, all := brokenDeployment(t, someMishaps())
 	for _, b := range all {
@@ -343,7 +344,7 @@ func TestBrokenReissue(t *testing.T) {
 		b.deliver(2, "", goodStatement()+"\n")
 	}
 	sums := runAll(h, codeDone)
-	for _, b := range all {
+	for _, b := range all { //nolint:paralleltest // the parts share one connection
 		t.Run(b.mishap.name+", repaired", func(t *testing.T) {
 			want := strings.Replace(settledByGood, ", paid", ", later failed_final absent, paid", 1)
 			if diff := cmp.Diff(want, b.statuses()); diff != "" {

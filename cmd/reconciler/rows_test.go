@@ -357,7 +357,7 @@ func absenceRows() []decisionRow {
 }
 
 // The decision table, from SQL and CSV to SQL: one journal, one run.
-func TestDecisionRows(t *testing.T) {
+func TestDecisionRows(t *testing.T) { //nolint:tparallel // the parts share one connection
 	t.Parallel()
 	c := newRowsCase(t, rowsConfig())
 	rows := decisionRows()
@@ -381,7 +381,7 @@ func TestDecisionRows(t *testing.T) {
 		t.Errorf("of two effects %q is taken for ours, want the earlier, d1", got)
 	}
 	// The second run finds its permits and waits for their use; from then on nothing moves.
-	for n := range 2 {
+	for n := range 2 { //nolint:paralleltest // the parts share one connection
 		c.must(codeDone, "run")
 		after := c.endState()
 		if n == 0 {
@@ -407,7 +407,7 @@ func (c *rowsCase) claimed(key string) int64 {
 
 // A permit from its beginning to its end: claimed inside its limits and not
 // outside, used and then found to have happened before, or withdrawn.
-func TestPermits(t *testing.T) {
+func TestPermits(t *testing.T) { //nolint:tparallel // the parts share one connection
 	t.Parallel()
 	c := newRowsCase(t, rowsConfig())
 	rows := []decisionRow{
@@ -446,7 +446,7 @@ func TestPermits(t *testing.T) {
 	}
 	c.deliver(1)
 	c.must(codeDone, "run")
-	for _, want := range []decisionRow{
+	for _, want := range []decisionRow{ //nolint:paralleltest // the parts share one connection
 		{name: "used", to: "succeeded", reason: "confirmed", event: "confirmed", outcome: "effect"},
 		{name: "idle", to: "succeeded", reason: "confirmed_before_retry", event: "confirmed_before_retry", outcome: "effect"},
 		{name: "late", to: "failed_retryable", reason: "waiting", event: "absent", retry: true},
@@ -470,7 +470,7 @@ func TestPermits(t *testing.T) {
 }
 
 // The kill switch: what would be permitted goes to a person.
-func TestPermitsOff(t *testing.T) {
+func TestPermitsOff(t *testing.T) { //nolint:tparallel // the parts share one connection
 	t.Parallel()
 	c := newRowsCase(t, "permits: off\n"+rowsConfig())
 	rows := []decisionRow{
@@ -485,7 +485,7 @@ func TestPermitsOff(t *testing.T) {
 	}
 	c.deliver(0)
 	c.must(codeDone, "run")
-	for _, r := range rows {
+	for _, r := range rows { //nolint:paralleltest // the parts share one connection
 		t.Run(r.name, func(t *testing.T) { c.check(t, r) })
 	}
 }
