@@ -216,6 +216,15 @@ func (a *amountRule) parse(cell []byte, currency word) (minor int64, direction s
 	return minor, direction, err
 }
 
+// parsePlain is parse for a number whose direction is not asked for.
+func (a *amountRule) parsePlain(cell []byte, currency word) (int64, error) {
+	if a.plain && currency.written == currency.exponent {
+		return a.number.ParseMinorBytes(cell, currency.exponent)
+	}
+	minor, _, err := a.parse(cell, currency)
+	return minor, err
+}
+
 func (a *amountRule) cutMark(cell []byte) ([]byte, sources.Direction, error) {
 	for _, mark := range a.marks {
 		if rest, ok := bytes.CutSuffix(cell, mark.text); ok {

@@ -153,9 +153,11 @@ func (r *reader) word(cells [][]byte, rec *sources.Record, id fieldID) (word, er
 		return f.constant, nil
 	}
 	cell := r.cell(cells, id)
-	w, ok := f.find(cell)
-	if !ok {
-		return word{}, r.unknownWord(rec, id, cell)
+	w, ok := f.words[string(cell)]
+	if !ok || f.anyCase {
+		if w, ok = f.find(cell); !ok {
+			return word{}, r.unknownWord(rec, id, cell)
+		}
 	}
 	return w, nil
 }
@@ -192,7 +194,7 @@ func (r *reader) time(cells [][]byte, rec *sources.Record, id fieldID) (at, end 
 	}
 	t := &f.time
 	switch {
-	case !t.simple():
+	case !t.simple:
 		if at, end, err = r.composed(t, cells, id); t.timeColumn != nil {
 			cell = r.joined
 		}
@@ -275,6 +277,9 @@ func (r *reader) checkText(rec *sources.Record, id fieldID, cell []byte) error {
 		if c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7F {
 			return r.reject(rec, id, fmt.Sprintf("the control character 0x%02X stands at byte %d of the cell", c, i+1))
 		}
+	}
+	if len(cell) == 0 || cell[0] != '=' {
+		return nil
 	}
 	if _, ok := wrapped(cell); ok {
 		return r.reject(rec, id, fmt.Sprintf("%s is written as a formula; if the provider protects digits so, declare csv.unwrap: true", quote(string(cell))))

@@ -109,7 +109,7 @@ func (r *reader) addFee(cell []byte, rec *sources.Record, currency word, fee *in
 	if len(cell) == 0 {
 		return nil
 	}
-	minor, _, err := r.format.plan.fields[fieldFee].amount.parse(cell, currency)
+	minor, err := r.format.plan.fields[fieldFee].amount.parsePlain(cell, currency)
 	if err != nil {
 		return r.reject(rec, fieldFee, amountReason(err, currency.value))
 	}
@@ -150,6 +150,10 @@ func (r *reader) readCurrency(cells [][]byte, rec *sources.Record) (word, error)
 	if !f.mapped() {
 		return f.constant, nil
 	}
+	// Nearly every row has the currency of the one before.
+	if f.words == nil && r.currency.value != "" && string(r.cell(cells, fieldCurrency)) == r.currency.raw {
+		return r.currency, nil
+	}
 	return r.currencyColumn(cells, rec)
 }
 
@@ -185,9 +189,6 @@ func (r *reader) currencyColumn(cells [][]byte, rec *sources.Record) (word, erro
 			return word{}, r.unknownWord(rec, fieldCurrency, cell)
 		}
 		return w, nil
-	}
-	if r.currency.value != "" && string(cell) == r.currency.raw {
-		return r.currency, nil
 	}
 	code := string(cell)
 	if f.anyCase {

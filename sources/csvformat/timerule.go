@@ -21,11 +21,8 @@ type timeRule struct {
 	named bool
 	// timeColumn and zoneColumn; nil: there is none.
 	timeColumn, zoneColumn *sources.Column
-}
-
-// simple: one cell in one layout says it all.
-func (t *timeRule) simple() bool {
-	return len(t.layouts) == 1 && !t.named && t.timeColumn == nil && t.zoneColumn == nil
+	// simple: one cell in one layout says it all.
+	simple bool
 }
 
 // text of the layouts, for people.
@@ -82,6 +79,7 @@ func newTimeRule(s *sources.Field, zone *time.Location) (timeRule, error) {
 			}
 		}
 	}
+	t.simple = len(t.layouts) == 1 && !t.named && t.timeColumn == nil && t.zoneColumn == nil
 	return t, distinct(t.layouts)
 }
 
