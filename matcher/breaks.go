@@ -274,16 +274,16 @@ func amount(minor int64, currency string) string {
 func howLong(d time.Duration) string {
 	const day = 24 * time.Hour
 	if d > 3*day && d%day == 0 {
-		return units(d/day, "day")
+		return units(int64(d/day), "day")
 	}
 	var out []string
 	for _, u := range []struct {
 		size time.Duration
 		name string
 	}{{time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}} {
-		if n := d / u.size; n > 0 {
+		if n := int64(d / u.size); n > 0 {
 			out = append(out, units(n, u.name))
-			d -= n * u.size
+			d %= u.size
 		}
 	}
 	if len(out) == 0 {
@@ -292,11 +292,11 @@ func howLong(d time.Duration) string {
 	return strings.Join(out, " ")
 }
 
-func units(n time.Duration, name string) string {
+func units(n int64, name string) string {
 	if n == 1 {
 		return "1 " + name
 	}
-	return fmt.Sprintf("%d %ss", int64(n), name)
+	return fmt.Sprintf("%d %ss", n, name)
 }
 
 func instant(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }

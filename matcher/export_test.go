@@ -2,5 +2,5 @@ package matcher
 
 import "time"
 
-// HowLong is howLong, for its test.
-func HowLong(d time.Duration) string { return howLong(d) }
+// DurationWords is howLong, for its test.
+func DurationWords(d time.Duration) string { return howLong(d) }

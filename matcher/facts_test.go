@@ -173,17 +173,21 @@ func TestRestsOn(t *testing.T) {
 	}{
 		"two views": {
 			"succeeded 100.00 id=C1 key=a; succeeded 100.00 id=C1 in=acme-api key=b", "none",
-			[]matcher.RecordID{id("acme-api", "b"), id("acme-bank", "a")}, false,
+			[]matcher.RecordID{id("acme-api", "b"), id("acme-bank", "a")},
+			false,
 		},
 		"netted": {
 			"succeeded 100.00 id=C1 key=a; succeeded 100.00 id=C2 key=b; succeeded 100.00 credit refund key=c; succeeded 3.00 fee key=d",
-			"none", []matcher.RecordID{id("acme-bank", "a"), id("acme-bank", "b"), id("acme-bank", "c")}, false,
+			"none",
+			[]matcher.RecordID{id("acme-bank", "a"), id("acme-bank", "b"), id("acme-bank", "c")},
+			false,
 		},
 		"pending": {"pending 100.00 key=a", "none", []matcher.RecordID{id("acme-bank", "a")}, false},
 		"refused": {"failed 100.00 key=a", "full; acme-api: full", []matcher.RecordID{id("acme-bank", "a")}, true},
 		"contested": {
 			"succeeded 100.00 key=a contested; succeeded 100.00 key=b conflicted", "none",
-			[]matcher.RecordID{id("acme-bank", "a"), id("acme-bank", "b")}, false,
+			[]matcher.RecordID{id("acme-bank", "a"), id("acme-bank", "b")},
+			false,
 		},
 		"absent": {"", "full; acme-api: -30d..+6d", nil, true},
 	} {
@@ -294,13 +298,24 @@ func TestNotesSayHowLong(t *testing.T) {
 // TestHowLong gives every duration of a configuration its words.
 func TestHowLong(t *testing.T) {
 	t.Parallel()
-	for d, want := range map[time.Duration]string{
-		0: "0 seconds", time.Second: "1 second", 15 * time.Minute: "15 minutes", time.Hour: "1 hour", 90 * time.Minute: "1 hour 30 minutes",
-		24 * time.Hour: "24 hours", 72 * time.Hour: "72 hours", 96 * time.Hour: "4 days", 100 * time.Hour: "100 hours",
-		240 * time.Hour: "10 days", 720 * time.Hour: "30 days",
+	for _, tc := range []struct {
+		d    time.Duration
+		want string
+	}{
+		{0, "0 seconds"},
+		{time.Second, "1 second"},
+		{15 * time.Minute, "15 minutes"},
+		{time.Hour, "1 hour"},
+		{90 * time.Minute, "1 hour 30 minutes"},
+		{24 * time.Hour, "24 hours"},
+		{72 * time.Hour, "72 hours"},
+		{96 * time.Hour, "4 days"},
+		{100 * time.Hour, "100 hours"},
+		{240 * time.Hour, "10 days"},
+		{720 * time.Hour, "30 days"},
 	} {
-		if got := matcher.HowLong(d); got != want {
-			t.Errorf("HowLong(%v) = %q, want %q", d, got, want)
+		if got := matcher.DurationWords(tc.d); got != tc.want {
+			t.Errorf("%v in words = %q, want %q", tc.d, got, tc.want)
 		}
 	}
 }

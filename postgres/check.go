@@ -97,16 +97,16 @@ func checkVersions(ctx context.Context, db Querier, s Schemas) (found []Finding,
 }
 
 // words name a set for people.
-func (set migrationSet) words() string {
-	if set.folder == "journal" {
-		return fmt.Sprintf("the journal in schema %s", set.schema)
+func (m migrationSet) words() string {
+	if m.folder == "journal" {
+		return fmt.Sprintf("the journal in schema %s", m.schema)
 	}
-	return fmt.Sprintf("the reconciler's own schema %s", set.schema)
+	return fmt.Sprintf("the reconciler's own schema %s", m.schema)
 }
 
 // adopts says what becomes of a table that is there already.
-func (set migrationSet) adopts() string {
-	if set.folder == "journal" {
+func (m migrationSet) adopts() string {
+	if m.folder == "journal" {
 		return " (an agent_operations that is there is adopted in place)"
 	}
 	return ""

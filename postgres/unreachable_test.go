@@ -60,18 +60,25 @@ func TestUnreachable(t *testing.T) {
 // deaf is the address of a server that hangs up on everybody.
 func deaf(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	var config net.ListenConfig
+	l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatalf("listen: %v", err)
 	}
-	t.Cleanup(func() { l.Close() })
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Errorf("stop listening: %v", err)
+		}
+	})
 	go func() {
 		for {
 			conn, err := l.Accept()
 			if err != nil {
 				return
 			}
-			conn.Close()
+			if conn.Close() != nil {
+				return
+			}
 		}
 	}()
 	return l.Addr().String()

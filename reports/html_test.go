@@ -99,7 +99,8 @@ func TestHTMLTellsEvidenceInWords(t *testing.T) {
 			[]string{
 				"10 Jul 2026, 11:04 – 13 Jul 2026, 11:19", "Covered, acme / main", "1–13 Jul 2026", "12 Jul 2026, 11:00 – 13 Jul 2026, 12:00 (the end is only assumed)",
 				"none of that time",
-			}, nil,
+			},
+			nil,
 		},
 		"what speaks against":   {`{"speaks_against": ["one", "two"]}`, []string{"Against going on by itself", "one; two"}, nil},
 		"an earlier decision":   {`{"earlier": {"reason_code": "confirmed", "from": "unknown", "to": "succeeded"}}`, []string{"Decided earlier", "unknown → succeeded: Confirmed"}, nil},
