@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"reconciler/journal"
 	"reconciler/matcher"
 )
 
@@ -85,6 +86,10 @@ func (it *applyItem) unchanged() bool {
 	stands := p.status == it.status() && p.attempt == int64(it.state.op.AttemptCount) && p.replaced == it.replaced()
 	if stands && it.decision.Reason == matcher.Settled {
 		return p.settled == it.settled()
+	}
+	// Nor is it that a permit of ours still waits to be used.
+	if own := it.facts.Earlier; stands && it.decision.Reason == matcher.Waiting && own != nil && own.To == journal.FailedRetryable {
+		return p.mayRetry == it.decision.MayRetry
 	}
 	return stands && p.digest == it.digest()
 }
