@@ -85,6 +85,7 @@ func describeCSV() map[string]string {
 		"CSV.Ignore":         "Regular expression on the first cell of rows that are no data: section heads, subtotals.",
 		"CSV.SkipBlank":      "true: rows of which every cell is blank are no data. Empty lines never are.",
 		"CSV.Ragged":         "refuse: a row of the wrong width refuses the file; reject: only the row. Default refuse.",
+		"CSV.TrimEnd":        "true: empty cells at the end of the header and of rows don't count to their width.",
 		"CSV.RepeatedHeader": "refuse: a second header refuses the file; skip: it is skipped, with a note. Default refuse.",
 		"CSV.Unwrap":         "true: =\"00123\" is read as 00123.",
 		"Header":             "How the header is found: contains or match.",

@@ -26,6 +26,8 @@ type CSV struct {
 	// Ragged says what a row of the wrong width is: "refuse" (default) the
 	// whole file, or "reject" the row.
 	Ragged string `yaml:"ragged,omitempty" json:"ragged,omitempty"`
+	// TrimEnd: empty cells at the end of the header and of rows don't count.
+	TrimEnd bool `yaml:"trim_end,omitempty" json:"trim_end,omitempty"`
 	// RepeatedHeader says what a row is that equals the header exactly:
 	// "refuse" (default) the whole file, or "skip" it with a note.
 	RepeatedHeader string `yaml:"repeated_header,omitempty" json:"repeated_header,omitempty"`

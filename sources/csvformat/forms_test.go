@@ -86,6 +86,17 @@ func TestA18_RaggedRowsRejected(t *testing.T) {
 	}
 }
 
+func TestEmptyCellsAtTheEnd(t *testing.T) {
+	t.Parallel()
+	trimmed := options(func(o *sources.CSV) { o.TrimEnd = true })
+	text := "ref,amount,currency,date,\nR1,1.00,EUR,2026-11-01\nR2,2.00,EUR,2026-11-01,, ,\n"
+	if got := read(t, text, trimmed).accepted(t); len(got.Records) != 2 {
+		t.Errorf("records %+v, want two", got.Records)
+	}
+	read(t, text).wantRefusal(t, "line 2 has 4")
+	read(t, text+"R3,1.00,EUR,2026-11-01,x\nR4,1.00,EUR\n", trimmed).wantRefusal(t, "line 4 has 5, line 5 has 3")
+}
+
 func TestE13_RepeatedHeader(t *testing.T) {
 	t.Parallel()
 	joined := columnLine + "R1,1.00,EUR,2026-11-01\n" + columnLine + "R2,2.00,EUR,2026-11-01\n"

@@ -114,6 +114,9 @@ func (r *reader) readHeader() error {
 	if err != nil {
 		return r.noHeader(err)
 	}
+	if r.format.form.trimEnd {
+		cells = trimEnd(cells, 1)
+	}
 	r.header = make([]string, len(cells))
 	r.rawHeader = make([]string, len(cells))
 	for i, cell := range cells {

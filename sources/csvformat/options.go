@@ -25,6 +25,8 @@ type form struct {
 	skipBlank bool
 	// rejectRagged: a row of the wrong width is a reject, not a refusal.
 	rejectRagged bool
+	// trimEnd: empty cells at the end of the header and of rows don't count.
+	trimEnd bool
 	// skipHeaders: a repeated header is skipped.
 	skipHeaders bool
 }
@@ -37,7 +39,7 @@ type headerRule struct {
 }
 
 func (f *form) compile(o sources.CSV) error {
-	*f = form{delimiter: ',', quote: '"', headerRow: 1, unwrap: o.Unwrap, skipBlank: o.SkipBlank}
+	*f = form{delimiter: ',', quote: '"', headerRow: 1, unwrap: o.Unwrap, skipBlank: o.SkipBlank, trimEnd: o.TrimEnd}
 	var errs []error
 	if o.Delimiter != "" {
 		c := o.Delimiter[0]

@@ -167,6 +167,9 @@ func (r *reader) Next(rec *sources.Record) error {
 			r.footer, r.lastRow = newFooter(cells, line), 0
 			continue
 		}
+		if len(cells) > r.width && r.format.form.trimEnd {
+			cells = trimEnd(cells, r.width)
+		}
 		if len(cells) != r.width {
 			if r.ended = r.ragged(len(cells), line); r.ended == nil {
 				*rec = sources.Record{}
@@ -198,6 +201,14 @@ func (r *reader) outside(cells [][]byte, line int) (bool, error) {
 		return true, nil
 	}
 	return r.isPlace(cells, line)
+}
+
+// trimEnd drops empty cells at the end, down to a width.
+func trimEnd(cells [][]byte, width int) [][]byte {
+	for len(cells) > width && len(trim(cells[len(cells)-1])) == 0 {
+		cells = cells[:len(cells)-1]
+	}
+	return cells
 }
 
 func blank(cells [][]byte) bool {
@@ -327,6 +338,9 @@ func (r *reader) ragged(cells, line int) error {
 		}
 		if err != nil {
 			return err
+		}
+		if r.format.form.trimEnd {
+			row = trimEnd(row, r.width)
 		}
 		if len(row) == r.width || len(row) == 1 && len(row[0]) == 0 || r.isFooter(row) {
 			continue
