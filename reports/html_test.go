@@ -140,6 +140,11 @@ func TestReplacedRecordsSaySo(t *testing.T) {
 	if n := strings.Count(html, "replaced by a newer statement"); n != 1 {
 		t.Errorf("the page marks %d records as replaced, want 1", n)
 	}
+	contested := quiet(t)
+	contested.Exceptions = []reports.Exception{{ExceptionID: "X", Kind: "ambiguous_reference", Severity: "high", Records: []reports.Record{{Ownership: "contested"}}}}
+	if html := page(t, contested); !strings.Contains(html, "fits another operation as well") || strings.Contains(html, `class="void"`) {
+		t.Error("a contested record is not marked, or is struck out like a replaced one")
+	}
 	var csv bytes.Buffer
 	if err := reports.WriteCSV(&csv, r); err != nil {
 		t.Fatalf("WriteCSV: %v", err)

@@ -48,8 +48,10 @@ type caseCard struct {
 type recordRow struct {
 	Source, ID, Reference, What, Status, Occurred, Where string
 	Amount                                               amount
-	// Remark says why it does not count as it stands; empty if it does.
+	// Remark says why it does not count as it stands; empty if it does. Void is
+	// one that counts no more.
 	Remark string
+	Void   bool
 	// Differs marks an amount or currency that is not the operation's.
 	Differs bool
 }
@@ -164,7 +166,7 @@ func (b builder) record(rec Record, op Operation) recordRow {
 		Source: orDash(rec.Source), ID: orDash(rec.ProviderOperationID), Reference: Visible(rec.BusinessReference),
 		What:   Visible(strings.TrimSpace(rec.Kind + " " + rec.Direction)),
 		Status: Visible(rec.Status), Occurred: b.moment(rec.OccurredAt),
-		Where: where(rec.Statement, rec.Line), Remark: rec.Remark(),
+		Where: where(rec.Statement, rec.Line), Remark: rec.Remark(), Void: rec.Replaced,
 	}
 	if rec.HasAmount {
 		row.Amount = readable(rec.AmountMinor, rec.Currency)
