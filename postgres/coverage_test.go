@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"reconciler/matcher"
+	"reconciler/postgres"
 	"reconciler/reconcile"
 	"reconciler/sources"
 )
@@ -21,8 +23,9 @@ func TestCoverageOfViewAndDecisionsAgree(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		w.exec(`DELETE FROM reconciler.statement_repeats`)
-		w.exec(`DELETE FROM reconciler.statements`)
+		for _, table := range []string{"records", "record_versions", "statement_repeats", "statements"} {
+			w.exec(`DELETE FROM reconciler.` + table)
+		}
 		w.rule.Accounts = rapid.SampledFrom([][]string{{"main"}, {"main", "second"}}).Draw(rt, "accounts")
 		w.rule.DatedBy = rapid.SampledFrom([]sources.Dating{sources.ByOccurrence, sources.ByBooking}).Draw(rt, "dated by")
 		w.rule.SettlementLag = time.Duration(rapid.IntRange(0, 3).Draw(rt, "lag")) * 24 * time.Hour
@@ -34,7 +37,13 @@ func TestCoverageOfViewAndDecisionsAgree(t *testing.T) {
 			s.end = rapid.SampledFrom([]sources.EndProof{sources.EndFooter, sources.EndAssumed, sources.EndUnproven}).Draw(rt, "end")
 			s.Name = rapid.SampledFrom([]string{"a", "b", s.Name}).Draw(rt, "name")
 			if rapid.IntRange(0, 3).Draw(rt, "quarantine") == 0 {
-				w.quarantine(s)
+				reg := w.quarantine(s)
+				if s.rows = []any{w.rec("a")}; rapid.Bool().Draw(rt, "release") {
+					by := reconcile.Handling{Actor: "ann", Reason: "we need it", At: w.day(11)}
+					if _, err := w.store.Release(t.Context(), reg.ID, s.Document, s.reader(), by); err != nil && !errors.Is(err, postgres.ErrNotQuarantined) {
+						rt.Fatal(err)
+					}
+				}
 			} else {
 				w.load(s)
 			}

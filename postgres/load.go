@@ -131,12 +131,12 @@ func (l *loading) begin(ctx context.Context) error {
 	lo, hi := bounds(d.Period)
 	err = l.tx.QueryRow(ctx, l.s.sql(`
 		INSERT INTO {r}.statements (source, account, accounts, name, version, sha256, size, format, mapping_digest,
-		       state, complete, end_proof, period, as_of, run_id, first_seen_at, accepted_at)
+		       state, complete, end_proof, period, as_of, run_id, first_seen_at, accepted_at, manifest_sha256)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'accepted', false, 'unproven',
-		       CASE WHEN $10::timestamptz IS NULL THEN NULL ELSE tstzrange($10, $11) END, $12, $13, $14, $15)
+		       CASE WHEN $10::timestamptz IS NULL THEN NULL ELSE tstzrange($10, $11) END, $12, $13, $14, $15, $16)
 		RETURNING statement_id`),
 		d.Source, account(d.Accounts), d.Accounts, d.Name, d.Version, d.SHA256, d.Size, d.Format, d.MappingDigest,
-		lo, hi, l.asOf, null(d.RunID), firstSeen, d.At).Scan(&l.out.ID)
+		lo, hi, l.asOf, null(d.RunID), firstSeen, d.At, d.ManifestSHA256).Scan(&l.out.ID)
 	if err != nil {
 		return fmt.Errorf("register statement %s: %w", d.Name, err)
 	}
@@ -366,15 +366,23 @@ func (l *loading) judge(sum sources.Summary) []string {
 		why = append(why, "nothing proves that it was read to its end")
 	}
 	if l.out.Rejects > 0 {
-		why = append(why, fmt.Sprintf("%d rows could not be understood", l.out.Rejects))
+		why = append(why, counted(l.out.Rejects, "row")+" could not be understood")
 	}
 	if l.doc.Period.IsZero() {
 		why = append(why, "its period is not known")
 	}
 	if l.outside > 0 {
-		why = append(why, fmt.Sprintf("%d records are dated outside its period %s", l.outside, l.doc.Period))
+		why = append(why, fmt.Sprintf("%s dated outside its period %s", counted(l.outside, "record"), l.doc.Period))
 	}
 	return why
+}
+
+// counted writes a number of things.
+func counted(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 func (l *loading) register(ctx context.Context, sum sources.Summary) error {
@@ -474,12 +482,12 @@ func (s *Store) Quarantine(ctx context.Context, d reconcile.Document, rejects []
 		lo, hi := bounds(d.Period)
 		err = tx.QueryRow(ctx, s.sql(`
 			INSERT INTO {r}.statements (source, account, accounts, name, version, sha256, size, format, mapping_digest,
-			       state, complete, end_proof, period, as_of, reject_count, reason, run_id, first_seen_at)
+			       state, complete, end_proof, period, as_of, reject_count, reason, run_id, first_seen_at, manifest_sha256)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'quarantined', false, 'unproven',
-			       CASE WHEN $10::timestamptz IS NULL THEN NULL ELSE tstzrange($10, $11) END, $12, $13, $14, $15, $16)
+			       CASE WHEN $10::timestamptz IS NULL THEN NULL ELSE tstzrange($10, $11) END, $12, $13, $14, $15, $16, $17)
 			RETURNING statement_id`),
 			d.Source, account(d.Accounts), d.Accounts, d.Name, d.Version, d.SHA256, d.Size, d.Format, d.MappingDigest,
-			lo, hi, derivedAsOf(d, firstSeen), len(rejects), reg.Reason, null(d.RunID), firstSeen).Scan(&reg.ID)
+			lo, hi, derivedAsOf(d, firstSeen), len(rejects), reg.Reason, null(d.RunID), firstSeen, d.ManifestSHA256).Scan(&reg.ID)
 		if err != nil {
 			return fmt.Errorf("register %s in quarantine: %w", d.Name, err)
 		}

@@ -2,12 +2,15 @@ package postgres_test
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"reconciler/postgres"
+	"reconciler/reconcile"
 	"reconciler/sources"
 )
 
@@ -17,6 +20,9 @@ type said struct {
 	id         int64
 	asOf       int
 	superseded bool
+	// waiting is in quarantine, closed no longer waits there; released was
+	// taken out of it by a person, discarded taken back.
+	waiting, closed, released, discarded bool
 	// main is the standing version of each key in this statement, all of them
 	// in every; contradicts are keys that it uses for two things.
 	main  map[string]sources.Record
@@ -63,7 +69,8 @@ func (s *said) read() {
 
 // Whatever statements come in whatever order: the current record is the word
 // of the newest current statement that has it, nothing is lost, the counts are
-// right, and a repetition changes nothing.
+// right, and a repetition changes nothing. What a person releases from
+// quarantine is a word like any other, but no version of its period.
 func TestLoadKeepsItsPromises(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -75,21 +82,23 @@ func TestLoadKeepsItsPromises(t *testing.T) {
 		var all []*said
 		for range rapid.IntRange(1, 8).Draw(rt, "statements") {
 			s := drawStatement(rt, w)
-			got := w.load(s.statement)
-			s.id = got.ID
-			if got.Known {
-				rt.Fatalf("%s is known", s.Name)
-			}
-			for _, old := range all {
-				if !old.superseded && old.Period == s.Period {
-					if old.asOf > s.asOf {
-						s.superseded = true
-					} else {
-						old.superseded = true
-					}
+			if rapid.IntRange(0, 3).Draw(rt, "broken") == 0 {
+				s.id = w.quarantine(s.statement).ID
+				s.waiting = true
+				s.closed = slices.ContainsFunc(all, func(old *said) bool {
+					return old.version() && old.Period == s.Period && old.asOf >= s.asOf
+				})
+			} else {
+				got := w.load(s.statement)
+				s.id = got.ID
+				if got.Known {
+					rt.Fatalf("%s is known", s.Name)
 				}
+				s.supersede(all)
 			}
 			all = append(all, s)
+			checkModel(rt, w, all)
+			handle(rt, w, all)
 			checkModel(rt, w, all)
 		}
 		again := rapid.SampledFrom(all).Draw(rt, "again")
@@ -104,6 +113,60 @@ func TestLoadKeepsItsPromises(t *testing.T) {
 			}
 		}
 	})
+}
+
+// version reports a current statement that speaks for its period.
+func (s *said) version() bool { return s.current() && !s.released }
+
+// current reports a statement whose records count.
+func (s *said) current() bool { return !s.superseded && !s.waiting && !s.discarded }
+
+// supersede lets a loaded statement take the place of others.
+func (s *said) supersede(all []*said) {
+	for _, old := range all {
+		if old.version() && old.Period == s.Period && old.asOf > s.asOf {
+			s.superseded = true
+			return
+		}
+	}
+	for _, old := range all {
+		if old.Period != s.Period || old.asOf > s.asOf {
+			continue
+		}
+		old.closed = true
+		old.superseded = old.superseded || old.current()
+	}
+}
+
+// handle releases a document in quarantine, or takes back a release.
+func handle(rt *rapid.T, w *world, all []*said) {
+	s := rapid.SampledFrom(all).Draw(rt, "handled")
+	by := reconcile.Handling{Actor: "ann", Reason: "we need it", At: w.day(10)}
+	switch _, err := w.store.Release(w.t.Context(), s.id, s.Document, s.reader(), by); {
+	case !s.waiting || s.closed:
+		if !errors.Is(err, postgres.ErrNotQuarantined) {
+			rt.Fatalf("release of %s = %v, want that it is not in quarantine", s.Name, err)
+		}
+	case len(s.rows) == 0:
+		if !errors.Is(err, reconcile.ErrNothingReadable) {
+			rt.Fatalf("release of %s = %v, want that nothing is readable", s.Name, err)
+		}
+	case err != nil:
+		rt.Fatal(err)
+	default:
+		s.waiting, s.released = false, true
+	}
+	checkModel(rt, w, all)
+	if s = rapid.SampledFrom(all).Draw(rt, "taken back"); !s.released {
+		return
+	}
+	switch err := w.store.Discard(w.t.Context(), s.id, "ann", "no", w.day(11)); {
+	case err != nil && s.current() || err == nil && !s.current():
+		rt.Fatalf("discard of %s = %v", s.Name, err)
+	case err == nil:
+		s.discarded = true
+	}
+	checkModel(rt, w, all)
 }
 
 func drawStatement(rt *rapid.T, w *world) *said {
@@ -134,12 +197,15 @@ func checkModel(rt *rapid.T, w *world, all []*said) {
 	for _, s := range all {
 		names[s.Name] = s
 		for k := range s.main {
-			if !s.superseded {
+			if s.current() {
 				holders[k] = append(holders[k], s)
 			}
 		}
 		state := "accepted"
-		if s.superseded {
+		switch {
+		case s.waiting || s.discarded:
+			state = "quarantined"
+		case s.superseded:
 			state = "superseded"
 		}
 		if got := get[string](w, `SELECT state FROM reconciler.statements WHERE statement_id = $1`, s.id); got != state {
@@ -188,6 +254,9 @@ func checkModel(rt *rapid.T, w *world, all []*said) {
 		}
 	}
 	for _, s := range all {
+		if s.waiting {
+			continue
+		}
 		for _, list := range s.every {
 			for _, r := range list {
 				if !everything[words(r)] {
@@ -216,7 +285,7 @@ type standing struct {
 }
 
 func (c standing) check(rt *rapid.T) {
-	if c.home.superseded || !says(c.home, c.text) {
+	if !c.home.current() || !says(c.home, c.text) {
 		rt.Fatalf("record %s has its home in %s, which is superseded or does not say it", c.text, c.home.Name)
 	}
 	clashes := false

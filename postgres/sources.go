@@ -76,6 +76,9 @@ func (s *Store) Redelivered(ctx context.Context, d reconcile.Document, known rec
 		return nil
 	}
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		if err := s.putBack(ctx, tx, d, known.ID); err != nil {
+			return err
+		}
 		lo, hi := bounds(d.Period)
 		tag, err := tx.Exec(ctx, s.sql(`
 			UPDATE {r}.statements SET superseded_by = $1

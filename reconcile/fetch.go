@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -96,21 +97,15 @@ type Ingested struct {
 // bytes are kept in the archive first, and read from there, so that what was
 // read can be shown for ever.
 func Ingest(ctx context.Context, store Statements, archive Archive, req IngestRequest) (Ingested, error) {
-	doc := Document{
-		StatementID: StatementID{
-			Source: req.Rule.Name, Accounts: req.Rule.Accounts, MappingDigest: req.Format.Digest(),
-		},
-		Provider: req.Rule.Provider, Name: req.Delivery.Name, Version: req.Delivery.Version, Size: req.Delivery.Size,
-		Format: req.Format.Name(), ModifiedAt: req.Delivery.ModifiedAt, ProductionDelay: req.ProductionDelay,
-		Identity: req.Identity, DatedBy: req.Rule.DatedBy, Fold: req.Fold, RunID: req.RunID, At: req.At, Progress: req.Progress,
-	}
+	doc := req.document(req.Delivery)
+	doc.RunID, doc.At, doc.Progress = req.RunID, req.At, req.Progress
 	var unreadable *sources.Refusal
 	period, err := req.Format.Period(req.Delivery)
 	if err != nil && !errors.As(err, &unreadable) {
 		return Ingested{}, fmt.Errorf("tell the period of %s: %w", req.Delivery.Name, err)
 	}
 	doc.Period = period
-	if err := vouch(ctx, &req, &doc); err != nil {
+	if err := vouch(ctx, archive, &req, &doc); err != nil {
 		return Ingested{}, err
 	}
 	digest, err := keep(ctx, archive, req, &doc)
@@ -163,7 +158,7 @@ func keep(ctx context.Context, archive Archive, req IngestRequest, doc *Document
 // vouch reads the manifest of a delivery, where its format asks for one. One
 // that is not there is an outage: the delivery is not finished. What it says is
 // a part of how the document is read, so another manifest reads it again.
-func vouch(ctx context.Context, req *IngestRequest, doc *Document) error {
+func vouch(ctx context.Context, archive Archive, req *IngestRequest, doc *Document) error {
 	vouched, ok := req.Format.(sources.Vouched)
 	if !ok {
 		return nil
@@ -190,10 +185,28 @@ func vouch(ctx context.Context, req *IngestRequest, doc *Document) error {
 	if err != nil {
 		return &outageError{fmt.Errorf("read the manifest %s: %w", name, err)}
 	}
+	if doc.ManifestSHA256, _, err = archive.Put(ctx, bytes.NewReader(text)); err != nil {
+		return fmt.Errorf("keep the manifest %s: %w", name, err)
+	}
+	doc.vouchedBy(text)
 	req.Delivery.Manifest = append([]byte{}, text...)
-	sum := sha256.Sum256(append([]byte(doc.MappingDigest), text...))
-	doc.MappingDigest = hex.EncodeToString(sum[:])
 	return nil
+}
+
+// vouchedBy notes what the manifest says as a part of how the document is read.
+func (d *Document) vouchedBy(manifest []byte) {
+	sum := sha256.Sum256(append([]byte(d.MappingDigest), manifest...))
+	d.MappingDigest = hex.EncodeToString(sum[:])
+}
+
+// document is what the source knows of a delivery before it is read.
+func (s *Source) document(d sources.Delivery) Document {
+	return Document{
+		StatementID: StatementID{Source: s.Rule.Name, Accounts: s.Rule.Accounts, MappingDigest: s.Format.Digest()},
+		Provider:    s.Rule.Provider, Name: d.Name, Version: d.Version, Size: d.Size, Format: s.Format.Name(),
+		ModifiedAt: d.ModifiedAt, ProductionDelay: s.ProductionDelay,
+		Identity: s.Identity, DatedBy: s.Rule.DatedBy, Fold: s.Fold,
+	}
 }
 
 // statedPeriod asks the document itself for its period: its preamble, else all

@@ -19,7 +19,8 @@ type Statements interface {
 	// the same mapping for the same period; nil if there is none.
 	Known(ctx context.Context, id StatementID) (*Registered, error)
 	// Redelivered says that a known statement has come again under a name: a
-	// document in quarantine under that name is replaced by it.
+	// document under that name that is in quarantine, or was released from
+	// there, is replaced by it.
 	Redelivered(ctx context.Context, d Document, known Registered) error
 	// Load reads the document to its end, and registers it with all that it
 	// says, or not at all. A *sources.Refusal comes back as an error; the
@@ -147,7 +148,10 @@ type Document struct {
 	// not state one: the earlier of modification and first sight, less the delay.
 	ModifiedAt      time.Time
 	ProductionDelay time.Duration
-	Identity        sources.IdentityRule
+	// ManifestSHA256 is the digest of the file that vouches for it, as it is
+	// kept in the archive; empty if none does.
+	ManifestSHA256 string
+	Identity       sources.IdentityRule
 	// DatedBy says which of the record's times must lie in the period.
 	DatedBy sources.Dating
 	// Folds of the source, nil if it declares none.
