@@ -136,7 +136,7 @@ func (a *app) commands() []*cobra.Command {
 	ingest.ValidArgsFunction = a.fromConfig(1, (*config.Config).SourceNames)
 	return []*cobra.Command{
 		run, ingest, a.statementsCommand(), a.coverageCommand(), a.explainCommand(), a.operationsCommand(),
-		a.exceptionsCommand(), a.journalCommand(), a.configCommand(), a.demoCommand(), a.versionCommand(),
+		a.exceptionsCommand(), a.journalCommand(), a.configCommand(), a.sourcesCommand(), a.demoCommand(), a.versionCommand(),
 	}
 }
 
