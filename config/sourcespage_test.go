@@ -19,9 +19,22 @@ func TestSourcesPageHasEveryKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, one := range []any{
-		sources.CSV{}, sources.Header{}, sources.Rows{}, sources.Mapping{}, sources.Field{}, sources.Side{}, sources.Fold{},
-		sources.Completeness{}, sources.PeriodRule{}, sources.Place{}, sources.Footer{}, sources.Balances{}, sources.Sequence{},
-		sources.Manifest{}, sources.Parts{}, config.Unpack{},
+		sources.CSV{},
+		sources.Header{},
+		sources.Rows{},
+		sources.Mapping{},
+		sources.Field{},
+		sources.Side{},
+		sources.Fold{},
+		sources.Completeness{},
+		sources.PeriodRule{},
+		sources.Place{},
+		sources.Footer{},
+		sources.Balances{},
+		sources.Sequence{},
+		sources.Manifest{},
+		sources.Parts{},
+		config.Unpack{},
 	} {
 		typ := reflect.TypeOf(one)
 		for i := range typ.NumField() {

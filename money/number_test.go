@@ -262,3 +262,28 @@ func BenchmarkParseMinor(b *testing.B) {
 		})
 	}
 }
+
+func TestTrailingZeros(t *testing.T) {
+	t.Parallel()
+	zeros := money.NumberFormat{TrailingZeros: true}
+	for text, want := range map[string]int64{"12.340000": 1234, "-0.500": -50, "1.000": 100, "7": 700} {
+		if got, err := zeros.ParseMinor(text, 2); err != nil || got != want {
+			t.Errorf("ParseMinor(%q) = %d, %v; want %d", text, got, err, want)
+		}
+	}
+	if _, err := zeros.ParseMinor("12.3401", 2); !errors.Is(err, money.ErrTooManyDecimals) {
+		t.Errorf("ParseMinor(12.3401) = %v, want ErrTooManyDecimals", err)
+	}
+}
+
+func TestSymbol(t *testing.T) {
+	t.Parallel()
+	f := money.NumberFormat{Symbols: []string{"US$", "EUR", "$"}}
+	for text, want := range map[string]string{
+		"$1": "$", "US$ 1": "US$", "1 EUR": "EUR", "-$1": "$", "($1)": "$", "$(1)": "$", " 1 $ ": "$", "1": "", "-1": "", "": "", "(-$1)": "",
+	} {
+		if got := f.Symbol(text); got != want {
+			t.Errorf("Symbol(%q) = %q, want %q", text, got, want)
+		}
+	}
+}

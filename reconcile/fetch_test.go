@@ -56,7 +56,9 @@ func (b *book) Known(_ context.Context, id reconcile.StatementID) (*reconcile.Re
 	return nil, nil //nolint:nilnil // as the interface has it
 }
 
-func (b *book) Redelivered(context.Context, reconcile.Document, reconcile.Registered) error { return nil }
+func (b *book) Redelivered(context.Context, reconcile.Document, reconcile.Registered) error {
+	return nil
+}
 
 func (b *book) Load(_ context.Context, d reconcile.Document, r sources.Reader) (reconcile.Loaded, error) {
 	for rec := (sources.Record{}); ; {
