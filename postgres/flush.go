@@ -79,6 +79,7 @@ func (l *loading) flush(ctx context.Context) error {
 		}
 		piles[f] = append(piles[f], i)
 	}
+	l.noteNear(piles, known)
 	if err := l.store(ctx, piles, known); err != nil {
 		return fmt.Errorf("store records of %s: %w", l.doc.Name, err)
 	}

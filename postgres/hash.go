@@ -18,6 +18,7 @@ const (
 	hashEchoedKey  = 'k'
 	hashFolded     = 'f'
 	hashContent    = 'c'
+	hashNear       = 'n'
 )
 
 // hasher computes hashes without allocating.

@@ -71,6 +71,8 @@ type loading struct {
 	// 0 if there is none: then it comes in the place of nothing.
 	replaces []replaced
 	newer    int64
+	// near is nil where there is nothing that the records could be near to.
+	near *nearness
 	// ordinals counts equal records without an id.
 	ordinals map[int64]int
 	batches  int
@@ -140,7 +142,10 @@ func (l *loading) begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("register statement %s: %w", d.Name, err)
 	}
-	return l.findPrevious(ctx)
+	if err := l.findPrevious(ctx); err != nil {
+		return err
+	}
+	return l.findOthers(ctx)
 }
 
 func (l *loading) lockSource(ctx context.Context) error {
@@ -338,6 +343,9 @@ func (l *loading) finish(ctx context.Context, r sources.Reader) error {
 	if err := l.retire(ctx); err != nil {
 		return err
 	}
+	if err := l.checkNear(ctx); err != nil {
+		return err
+	}
 	l.out.Complete = len(reasons) == 0
 	for i, why := range reasons {
 		if i > 0 {
@@ -351,7 +359,7 @@ func (l *loading) finish(ctx context.Context, r sources.Reader) error {
 	if err := l.s.putRejects(ctx, l.tx, l.out.ID, l.rejects); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{l.flagConflicts, l.touch, l.closeQuarantine} {
+	for _, step := range []func(context.Context) error{l.rechain, l.flagConflicts, l.touch, l.closeQuarantine} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -400,7 +408,7 @@ func (l *loading) register(ctx context.Context, sum sources.Summary) error {
 	}
 	_, err = l.tx.Exec(ctx, l.s.sql(`
 		UPDATE {r}.statements
-		   SET state = $2, complete = $3, end_proof = $4, row_count = $5, record_count = $6, reject_count = $7,
+		   SET state = $2, complete = $3, whole = $3, end_proof = $4, row_count = $5, record_count = $6, reject_count = $7,
 		       skipped_count = $8, stored_count = $9, declared = $10, computed = $11, reason = $12, superseded_by = $13,
 		       strays = $14
 		 WHERE statement_id = $1`),

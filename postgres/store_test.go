@@ -82,6 +82,8 @@ type statement struct {
 	reconcile.Document
 	rows []any // sources.Record or *sources.Reject
 	end  sources.EndProof
+	// declared totals of the document.
+	declared sources.Controls
 	// fail ends the reading after the rows, hook is called before each row.
 	fail error
 	hook func(n int)
@@ -154,7 +156,7 @@ func (m *memory) Next(rec *sources.Record) error {
 }
 
 func (m *memory) Summary() (sources.Summary, error) {
-	m.sum.EndProof = m.end
+	m.sum.EndProof, m.sum.Declared = m.end, m.declared
 	return m.sum, nil
 }
 
