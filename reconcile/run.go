@@ -387,11 +387,7 @@ func (st *running) report(ctx context.Context, incomplete Incomplete) (reports.R
 		return report, err
 	}
 	for _, c := range report.Coverage {
-		end := reports.CoverageEnd{Source: c.Source, Account: c.Account}
-		if n := len(c.Ranges); n > 0 {
-			end.CoveredTo = &c.Ranges[n-1].To
-		}
-		st.sum.Coverage = append(st.sum.Coverage, end)
+		st.sum.Coverage = append(st.sum.Coverage, c.End())
 	}
 	for _, x := range report.Exceptions {
 		st.sum.Exceptions.StillOpen++

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 )
 
 // holder names this process so that another one can tell whether it lives:
@@ -36,11 +37,24 @@ func dead(other string) bool {
 	if _, err := fmt.Sscanf(fields["pid"], "%d", &pid); err != nil || pid <= 0 {
 		return false
 	}
+	// A process that was killed a moment ago may still be giving its memory back.
+	for range 10 {
+		if gone(pid, fields["start"]) {
+			return true
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return false
+}
+
+// gone reports that no process of that number and start is there any more; one
+// that has ended and waits for its parent (a zombie) is gone.
+func gone(pid int, start string) bool {
 	if _, err := os.Stat(fmt.Sprintf("/proc/%d/stat", pid)); errors.Is(err, os.ErrNotExist) {
 		return true
 	}
-	start := processStart(pid)
-	return start != "" && start != fields["start"]
+	state, now := processState(pid)
+	return state == "Z" || state == "X" || now != "" && now != start
 }
 
 func bootID() string {
@@ -62,9 +76,16 @@ func namespace() string {
 // processStart is the moment at which a process started, in the kernel's
 // clock ticks: with the pid it names a process for the life of a boot.
 func processStart(pid int) string {
+	_, start := processState(pid)
+	return start
+}
+
+// processState is the state of a process, as proc(5) names it, and its start;
+// both are empty if the system does not say.
+func processState(pid int) (state, start string) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return ""
+		return "", ""
 	}
 	// The name of the program is in brackets and may hold anything.
 	_, rest, ok := strings.Cut(string(stat), ") ")
@@ -73,8 +94,8 @@ func processStart(pid int) string {
 	}
 	fields := strings.Fields(rest)
 	const startTime = 19 // field 22 of proc(5), counted after the name
-	if len(fields) <= startTime || fields[0] == "Z" {
-		return ""
+	if len(fields) <= startTime {
+		return "", ""
 	}
-	return fields[startTime]
+	return fields[0], fields[startTime]
 }
