@@ -66,7 +66,7 @@ func (l *loading) links(ctx context.Context, ends []pgtype.Timestamptz) ([]link,
 			       coalesce(declared->>'currency', computed->>'currency', '') AS currency
 			  FROM {r}.statements
 			 WHERE source = $1 AND account = $2 AND state = 'accepted' AND superseded_by IS NULL AND handled_by IS NULL AND period IS NOT NULL)
-		SELECT st.statement_id, st.period, st.reason, st.chain, st.complete, st.whole, st.opening, st.currency,
+		SELECT st.statement_id, st.period, st.reason, st.chain, st.complete, st.whole, st.opening, coalesce(nullif(st.currency, ''), b.currency, ''),
 		       b.statement_id, b.name, b.closing
 		  FROM current st
 		  LEFT JOIN LATERAL (
