@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"reconciler/reconcile"
 	"reconciler/sources"
@@ -63,7 +62,7 @@ type loading struct {
 	h    hasher
 	rows []row
 	keys []byte
-	// asOf by which versions are compared, until the summary states another.
+	// asOf by which versions are compared.
 	asOf time.Time
 	// replaces are the current statements in whose place this one comes: the
 	// version before it, another reading of the same bytes, and what a person
@@ -133,12 +132,12 @@ func (l *loading) begin(ctx context.Context) error {
 	lo, hi := bounds(d.Period)
 	err = l.tx.QueryRow(ctx, l.s.sql(`
 		INSERT INTO {r}.statements (source, account, accounts, name, version, sha256, size, format, mapping_digest,
-		       state, complete, end_proof, period, as_of, run_id, first_seen_at, accepted_at, manifest_sha256)
+		       state, complete, end_proof, period, as_of, run_id, first_seen_at, accepted_at, manifest_sha256, as_of_stated)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'accepted', false, 'unproven',
-		       CASE WHEN $10::timestamptz IS NULL THEN NULL ELSE tstzrange($10, $11) END, $12, $13, $14, $15, $16)
+		       CASE WHEN $10::timestamptz IS NULL THEN NULL ELSE tstzrange($10, $11) END, $12, $13, $14, $15, $16, $17)
 		RETURNING statement_id`),
 		d.Source, account(d.Accounts), d.Accounts, d.Name, d.Version, d.SHA256, d.Size, d.Format, d.MappingDigest,
-		lo, hi, l.asOf, null(d.RunID), firstSeen, d.At, d.ManifestSHA256).Scan(&l.out.ID)
+		lo, hi, l.asOf, null(d.RunID), firstSeen, d.At, d.ManifestSHA256, !d.StatedAsOf.IsZero()).Scan(&l.out.ID)
 	if err != nil {
 		return fmt.Errorf("register statement %s: %w", d.Name, err)
 	}
@@ -176,66 +175,22 @@ func (s *Store) firstSeen(ctx context.Context, db rowQuerier, d reconcile.Docume
 	return seen.UTC(), nil
 }
 
-// derivedAsOf is the moment up to which a document speaks that does not say it
-// itself: the earlier of modification and first sight, less the production delay.
+// derivedAsOf is the moment up to which a document speaks: as it says itself, but not
+// after it was first seen; else the earlier of modification and first sight,
+// less the production delay.
 func derivedAsOf(d reconcile.Document, firstSeen time.Time) time.Time {
+	if at := d.StatedAsOf; !at.IsZero() {
+		// Nobody can speak of a time that had not come when it was first seen.
+		if at.After(firstSeen) {
+			at = firstSeen
+		}
+		return at.UTC()
+	}
 	at := firstSeen
 	if !d.ModifiedAt.IsZero() && d.ModifiedAt.Before(at) {
 		at = d.ModifiedAt
 	}
 	return at.Add(-d.ProductionDelay).UTC()
-}
-
-// replaced is a statement in whose place another one comes.
-type replaced struct {
-	id     int64
-	period sources.Period
-}
-
-// inPlaceOf reports that this statement comes in the place of another.
-func (l *loading) inPlaceOf(statement int64) bool {
-	return slices.ContainsFunc(l.replaces, func(r replaced) bool { return r.id == statement })
-}
-
-// findPrevious finds the statements in whose place this one comes, or the one
-// that is newer than it. A released one is no version of its period: it is
-// replaced by what is as new, or bears its name, or has its bytes.
-func (l *loading) findPrevious(ctx context.Context) error {
-	d := &l.doc
-	lo, hi := bounds(d.Period)
-	rows, err := l.tx.Query(ctx, l.s.sql(`
-		SELECT statement_id, period, period IS NOT DISTINCT FROM tstzrange($3, $4) AND $3 IS NOT NULL,
-		       as_of > $5 AND sha256 <> $6, handled_by IS NOT NULL, name = $7
-		  FROM {r}.statements
-		 WHERE source = $1 AND account = $2 AND state = 'accepted' AND superseded_by IS NULL AND statement_id <> $9
-		   AND (period = tstzrange($3, $4) OR name = $7 AND (sha256 = $6 AND mapping_digest <> $8 OR period IS NULL AND handled_by IS NOT NULL))
-		 ORDER BY statement_id`),
-		d.Source, account(d.Accounts), lo, hi, l.asOf, d.SHA256, d.Name, d.MappingDigest, l.out.ID)
-	if err != nil {
-		return fmt.Errorf("look for an earlier version of %s: %w", d.Name, err)
-	}
-	var id int64
-	var period pgtype.Range[pgtype.Timestamptz]
-	var samePeriod, later, released, sameName bool
-	if _, err := pgx.ForEachRow(rows, []any{&id, &period, &samePeriod, &later, &released, &sameName}, func() error {
-		old := replaced{id: id}
-		if period.Valid {
-			old.period = periodOf(period)
-		}
-		switch {
-		case samePeriod && later && !released:
-			l.newer = id
-		case !samePeriod || !later || sameName:
-			l.replaces = append(l.replaces, old)
-		}
-		return nil
-	}); err != nil {
-		return fmt.Errorf("look for an earlier version of %s: %w", d.Name, err)
-	}
-	if l.newer != 0 {
-		l.replaces = nil
-	}
-	return nil
 }
 
 // read takes the document row by row.
@@ -463,65 +418,6 @@ func (s *Store) putRejects(ctx context.Context, tx pgx.Tx, id int64, rejects []s
 		}
 	}
 	return nil
-}
-
-// Quarantine registers a document that can't be trusted. None of its records
-// is stored; while it is the newest of its period, the older one proves no
-// absence there.
-func (s *Store) Quarantine(ctx context.Context, d reconcile.Document, rejects []sources.Reject, refusal *sources.Refusal) (reconcile.Registered, error) {
-	reg := reconcile.Registered{State: "quarantined", Reason: refusal.Error()}
-	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		l := &loading{s: s, tx: tx, doc: d}
-		if err := l.lockSource(ctx); err != nil {
-			return err
-		}
-		known, err := s.registered(ctx, tx, d.StatementID)
-		if err != nil {
-			return err
-		}
-		if known != nil {
-			reg = *known
-			return nil
-		}
-		firstSeen, err := s.firstSeen(ctx, tx, d)
-		if err != nil {
-			return err
-		}
-		lo, hi := bounds(d.Period)
-		err = tx.QueryRow(ctx, s.sql(`
-			INSERT INTO {r}.statements (source, account, accounts, name, version, sha256, size, format, mapping_digest,
-			       state, complete, end_proof, period, as_of, reject_count, reason, run_id, first_seen_at, manifest_sha256)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'quarantined', false, 'unproven',
-			       CASE WHEN $10::timestamptz IS NULL THEN NULL ELSE tstzrange($10, $11) END, $12, $13, $14, $15, $16, $17)
-			RETURNING statement_id`),
-			d.Source, account(d.Accounts), d.Accounts, d.Name, d.Version, d.SHA256, d.Size, d.Format, d.MappingDigest,
-			lo, hi, derivedAsOf(d, firstSeen), len(rejects), reg.Reason, null(d.RunID), firstSeen, d.ManifestSHA256).Scan(&reg.ID)
-		if err != nil {
-			return fmt.Errorf("register %s in quarantine: %w", d.Name, err)
-		}
-		if err := s.putRejects(ctx, tx, reg.ID, rejects); err != nil {
-			return err
-		}
-		// An earlier delivery in quarantine under this name is no longer the newest.
-		if _, err := tx.Exec(ctx, s.sql(`
-			UPDATE {r}.statements SET superseded_by = $1
-			 WHERE source = $2 AND account = $3 AND name = $4 AND state = 'quarantined' AND superseded_by IS NULL
-			   AND statement_id <> $1 AND period IS NOT DISTINCT FROM (SELECT period FROM {r}.statements WHERE statement_id = $1)`),
-			reg.ID, d.Source, account(d.Accounts), d.Name); err != nil {
-			return fmt.Errorf("replace the quarantined %s: %w", d.Name, err)
-		}
-		if err := s.outdated(ctx, tx, reg.ID); err != nil {
-			return err
-		}
-		if err := s.requeueAbsences(ctx, tx, d.Source, d.Period); err != nil {
-			return err
-		}
-		return s.bump(ctx, tx, d.Source)
-	})
-	if err != nil {
-		return reconcile.Registered{}, fmt.Errorf("quarantine %s: %w", d.Name, err)
-	}
-	return reg, nil
 }
 
 // requeueAbsences sends every operation whose absence rests on statements of

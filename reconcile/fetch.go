@@ -124,10 +124,16 @@ func Ingest(ctx context.Context, store Statements, archive Archive, req IngestRe
 		return Ingested{Registered: *known, Known: true}, store.Redelivered(ctx, doc, *known)
 	}
 	var rejects []sources.Reject
-	if doc.AnyPeriod {
-		doc.Period, rejects, err = statedPeriod(ctx, archive, req)
+	dated, ok := req.Format.(sources.AsOfStater)
+	if statesAsOf := ok && dated.StatesAsOf(); doc.AnyPeriod || statesAsOf {
+		var said sources.Summary
+		said, rejects, err = survey(ctx, archive, req, statesAsOf)
 		if err != nil && !errors.As(err, &unreadable) {
 			return Ingested{}, err
+		}
+		doc.StatedAsOf = said.AsOf
+		if doc.AnyPeriod {
+			doc.Period = said.Period
 		}
 	}
 	if unreadable != nil {
@@ -209,20 +215,21 @@ func (s *Source) document(d sources.Delivery) Document {
 	}
 }
 
-// statedPeriod asks the document itself for its period: its preamble, else all
+// survey asks the document itself for its period (and, where whole, for its
+// as_of, which may stand behind the rows): its preamble, else all
 // of its rows. A *sources.Refusal comes with the rejects before it.
-func statedPeriod(ctx context.Context, archive Archive, req IngestRequest) (sources.Period, []sources.Reject, error) {
+func survey(ctx context.Context, archive Archive, req IngestRequest, whole bool) (sources.Summary, []sources.Reject, error) {
 	body, err := archive.Open(ctx, req.Delivery.SHA256)
 	if err != nil {
-		return sources.Period{}, nil, fmt.Errorf("open the archived %s: %w", req.Delivery.Name, err)
+		return sources.Summary{}, nil, fmt.Errorf("open the archived %s: %w", req.Delivery.Name, err)
 	}
 	defer body.Close() //nolint:errcheck // only read from
 	reader, err := req.Format.Open(body, req.Delivery)
 	if err != nil {
-		return sources.Period{}, nil, fmt.Errorf("open %s: %w", req.Delivery.Name, err)
+		return sources.Summary{}, nil, fmt.Errorf("open %s: %w", req.Delivery.Name, err)
 	}
-	if early, ok := reader.(sources.PeriodReader); ok && !early.Period().IsZero() {
-		return early.Period(), nil, nil
+	if early, ok := reader.(sources.PeriodReader); ok && !whole && !early.Period().IsZero() {
+		return sources.Summary{Period: early.Period()}, nil, nil
 	}
 	collected := &rejectCollector{Reader: reader}
 	for rec := (sources.Record{}); ctx.Err() == nil; {
@@ -235,12 +242,12 @@ func statedPeriod(ctx context.Context, archive Archive, req IngestRequest) (sour
 			if err != nil {
 				err = fmt.Errorf("read %s: %w", req.Delivery.Name, err)
 			}
-			return sum.Period, collected.rejects, err
+			return sum, collected.rejects, err
 		default:
-			return sources.Period{}, collected.rejects, fmt.Errorf("read %s: %w", req.Delivery.Name, err)
+			return sources.Summary{}, collected.rejects, fmt.Errorf("read %s: %w", req.Delivery.Name, err)
 		}
 	}
-	return sources.Period{}, nil, context.Cause(ctx)
+	return sources.Summary{}, nil, context.Cause(ctx)
 }
 
 func load(ctx context.Context, store Statements, archive Archive, req IngestRequest, doc Document) (Ingested, error) {

@@ -148,6 +148,8 @@ type Document struct {
 	// not state one: the earlier of modification and first sight, less the delay.
 	ModifiedAt      time.Time
 	ProductionDelay time.Duration
+	// StatedAsOf is the document's own word; zero if it has none.
+	StatedAsOf time.Time
 	// ManifestSHA256 is the digest of the file that vouches for it, as it is
 	// kept in the archive; empty if none does.
 	ManifestSHA256 string

@@ -157,6 +157,12 @@ type PeriodStater interface {
 	StatesPeriod() bool
 }
 
+// AsOfStater is a Format whose documents may state their as_of themselves.
+type AsOfStater interface {
+	// StatesAsOf: the as_of is in the Summary after the last row.
+	StatesAsOf() bool
+}
+
 // MaxManifest bounds what is read of a manifest, in bytes.
 const MaxManifest = 1 << 20
 

@@ -104,6 +104,12 @@ func (f *format) Open(r io.Reader, d sources.Delivery) (sources.Reader, error) {
 	return f.Format.Open(plain, d)
 }
 
+// StatesAsOf asks the format inside.
+func (f *format) StatesAsOf() bool {
+	inner, ok := f.Format.(sources.AsOfStater)
+	return ok && inner.StatesAsOf()
+}
+
 // StatesPeriod asks the format inside.
 func (f *format) StatesPeriod() bool {
 	inner, ok := f.Format.(sources.PeriodStater)

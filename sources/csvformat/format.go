@@ -217,6 +217,12 @@ func (f *Format) Period(d sources.Delivery) (sources.Period, error) {
 	return f.period.of(d.Name)
 }
 
+// StatesAsOf reports that the document states its as_of.
+func (f *Format) StatesAsOf() bool {
+	_, ok := f.has(placeAsOf)
+	return ok
+}
+
 // StatesPeriod reports that the document states its period, not its name.
 func (f *Format) StatesPeriod() bool { return f.period != nil && f.period.pattern == nil }
 
