@@ -16,7 +16,7 @@ const keptColumns = `statement_id, source, accounts, name, version, sha256, size
 // Kept reads what it takes to read a statement again. The error is
 // ErrNoStatement if there is none.
 func (s *Store) Kept(ctx context.Context, id int64) (reconcile.Kept, error) {
-	list, err := s.kept(ctx, `statement_id = $1`, id)
+	list, err := s.readKept(ctx, `statement_id = $1`, id)
 	if err == nil && len(list) == 0 {
 		err = ErrNoStatement
 	}
@@ -29,7 +29,7 @@ func (s *Store) Kept(ctx context.Context, id int64) (reconcile.Kept, error) {
 // Current reads the statements of a source that nothing has replaced, those in
 // quarantine included, the oldest first.
 func (s *Store) Current(ctx context.Context, source string) ([]reconcile.Kept, error) {
-	list, err := s.kept(ctx, `source = $1 AND superseded_by IS NULL`, source)
+	list, err := s.readKept(ctx, `source = $1 AND superseded_by IS NULL`, source)
 	if err != nil {
 		return nil, fmt.Errorf("read the statements of %s: %w", source, err)
 	}
@@ -57,7 +57,7 @@ func (s *Store) Before(ctx context.Context, id int64) (int64, error) {
 	return before, nil
 }
 
-func (s *Store) kept(ctx context.Context, which string, args ...any) ([]reconcile.Kept, error) {
+func (s *Store) readKept(ctx context.Context, which string, args ...any) ([]reconcile.Kept, error) {
 	rows, err := s.db.Query(ctx, s.sql(`SELECT `+keptColumns+` FROM {r}.statements WHERE `+which+` ORDER BY statement_id`), args...)
 	if err != nil {
 		return nil, err

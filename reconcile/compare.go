@@ -57,14 +57,21 @@ type Comparison struct {
 // it has one.
 type RecordName struct{ Key, ProviderOperationID string }
 
+// CompareRequest names two statements of a source. At most Limit records of
+// each sort are listed.
+type CompareRequest struct {
+	Source
+	Before, After Kept
+	Limit         int
+}
+
 // Compare reads two statements of a source from the archive, under its present
 // mapping, and tells how they differ. Records are the same by the source's rule
-// of identity, and equal ones are counted off. At most limit records of each
-// sort are listed. Memory grows with the keys of one statement only.
-func Compare(ctx context.Context, archive Archive, src Source, before, after Kept, limit int) (Comparison, error) {
+// of identity, and equal ones are counted off. Memory grows with the keys of one statement only.
+func Compare(ctx context.Context, archive Archive, req CompareRequest) (Comparison, error) {
 	c := comparing{
-		Comparison: Comparison{Before: Side{Kept: before}, After: Side{Kept: after}},
-		archive:    archive, src: src, limit: limit, old: map[recordDigest]recordDigest{}, changed: map[recordDigest]int{},
+		Comparison: Comparison{Before: Side{Kept: req.Before}, After: Side{Kept: req.After}},
+		archive:    archive, src: req.Source, limit: req.Limit, old: map[recordDigest]recordDigest{}, changed: map[recordDigest]int{},
 	}
 	if err := c.walk(ctx, &c.Before, func(key string, rec *sources.Record) {
 		c.old[digest(key)] = fingerprint(rec)
@@ -78,7 +85,7 @@ func Compare(ctx context.Context, archive Archive, src Source, before, after Kep
 		return c.Comparison, nil
 	}
 	c.GoneN = int64(len(c.old))
-	again := Side{Kept: before}
+	again := Side{Kept: req.Before}
 	err := c.walk(ctx, &again, c.lookBack)
 	return c.Comparison, err
 }

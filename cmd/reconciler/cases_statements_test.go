@@ -147,14 +147,14 @@ func TestB10_IssuedAgainWithCorrections(t *testing.T) {
 	const at = ",EUR,D,ok,2026-03-02T10:00:00Z"
 	h.writeStatement("acme-2026-03-01_2026-03-05.csv", acmeStatement(2, 10500, "P1,R1,100.00"+at, "P2,R2,5.00"+at), past(8, 0))
 	h.must(codeDone, "run")
-	equalText(t, "statuses", h.text(`SELECT string_agg(status, ' ' ORDER BY idempotency_key) FROM agent_operations`), "succeeded succeeded unknown")
+	equalText(t, "statuses", h.text(`SELECT string_agg(status, ', ' ORDER BY idempotency_key) FROM agent_operations`), "succeeded, succeeded, unknown")
 	h.writeStatement("acme-2026-03-01_2026-03-05-STMT-7-v2.csv", acmeStatement(2, 1500, "P1,R1,10.00"+at, "P3,R3,5.00"+at), past(9, 0))
 	h.must(codeDone, "run")
 	equalText(t, "statements", h.text(`SELECT string_agg(state, ' ' ORDER BY statement_id) FROM reconciler.statements`), "superseded accepted")
 	equalText(t, "current records", h.text(`SELECT string_agg(provider_operation_id || ' ' || amount_minor, ', ' ORDER BY 1) FROM reconciler.records`), "P1 1000, P3 500")
 	equalText(t, "kept versions", h.text(`SELECT string_agg(provider_operation_id || ' ' || amount_minor || ' ' || replaced_reason, ', ' ORDER BY provider_operation_id) FROM reconciler.record_versions`),
 		"P1 10000 changed, P2 500 gone")
-	equalText(t, "statuses", h.text(`SELECT string_agg(status, ' ' ORDER BY idempotency_key) FROM agent_operations`), "succeeded succeeded succeeded")
+	equalText(t, "statuses", h.text(`SELECT string_agg(status, ', ' ORDER BY idempotency_key) FROM agent_operations`), "succeeded, succeeded, succeeded")
 	equalText(t, "cases", h.text(`SELECT string_agg(idempotency_key || ' ' || kind, ', ' ORDER BY idempotency_key, kind) FROM reconciler.exceptions WHERE state = 'open' AND kind = 'evidence_changed'`),
 		"op-1 evidence_changed, op-2 evidence_changed")
 	want := h.endState()

@@ -119,7 +119,7 @@ func (a *app) diff(ctx context.Context, args []string, limit int) error {
 	if before.Source != after.Source {
 		return usage("statement %d is of %s, statement %d of %s; only statements of one source can be compared", before.ID, before.Source, after.ID, after.Source)
 	}
-	c, err := reconcile.Compare(ctx, s.archive(), src, before, after, limit)
+	c, err := reconcile.Compare(ctx, s.archive(), reconcile.CompareRequest{Source: src, Before: before, After: after, Limit: limit})
 	if err != nil {
 		return err
 	}

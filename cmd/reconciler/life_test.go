@@ -55,7 +55,7 @@ func TestReleaseShowsPresenceNeverAbsence(t *testing.T) {
 	mustContain(t, stdout, "is released", "2 records, 1 of them new", "prove nothing absent")
 
 	h.must(codeIncomplete, "run")
-	equalText(t, "operations", h.text(`SELECT string_agg(status, ' ' ORDER BY idempotency_key) FROM agent_operations`), "succeeded succeeded unknown")
+	equalText(t, "operations", h.text(`SELECT string_agg(status, ', ' ORDER BY idempotency_key) FROM agent_operations`), "succeeded, succeeded, unknown")
 	equalText(t, "op-3, which the cut file does not show", h.text(`SELECT reason_code FROM reconciler.operation_decisions WHERE idempotency_key = 'op-3'`), "not_yet_provable")
 	equalText(t, "coverage", h.text(`SELECT covered::text FROM reconciler.coverage`), "{}")
 	equalText(t, "home of what both have", h.text(`SELECT statement_id FROM reconciler.records WHERE provider_operation_id = 'P-1'`), "1")

@@ -91,33 +91,9 @@ func (a *app) reprocess(ctx context.Context, arg string) error {
 
 // toReprocess finds the statements that were read under another mapping.
 func (s *session) toReprocess(ctx context.Context, arg string) ([]reconcile.Kept, reconcile.Source, error) {
-	var list []reconcile.Kept
-	var src reconcile.Source
-	var err error
-	if _, ok := s.cfg.Sources[arg]; ok {
-		if src, err = buildSource(s.cfg, arg, nil); err != nil {
-			return nil, src, err
-		}
-		if list, err = s.store.Current(ctx, arg); err != nil {
-			return nil, src, err
-		}
-	} else {
-		id, bad := statementNumber(arg)
-		if bad != nil {
-			return nil, src, usage("%q is neither a source nor the number of a statement: %w", arg, noSource(s.cfg, arg))
-		}
-		var kept reconcile.Kept
-		if kept, src, err = s.kept(ctx, id); err != nil {
-			return nil, src, err
-		}
-		switch kept.ReplacedBy {
-		case 0:
-		case id:
-			return nil, src, usage("statement %d was discarded; nothing of it counts", id)
-		default:
-			return nil, src, usage("statement %d has been replaced by statement %d; read that one again", id, kept.ReplacedBy)
-		}
-		list = []reconcile.Kept{kept}
+	list, src, err := s.named(ctx, arg)
+	if err != nil {
+		return nil, src, err
 	}
 	var out []reconcile.Kept
 	for _, kept := range list {
@@ -130,6 +106,32 @@ func (s *session) toReprocess(ctx context.Context, arg string) ([]reconcile.Kept
 		}
 	}
 	return out, src, nil
+}
+
+// named are the current statements of a source, or one of them.
+func (s *session) named(ctx context.Context, arg string) ([]reconcile.Kept, reconcile.Source, error) {
+	if _, ok := s.cfg.Sources[arg]; ok {
+		src, err := buildSource(s.cfg, arg, nil)
+		if err != nil {
+			return nil, src, err
+		}
+		list, err := s.store.Current(ctx, arg)
+		return list, src, err
+	}
+	id, err := statementNumber(arg)
+	if err != nil {
+		return nil, reconcile.Source{}, usage("%q is neither a source nor the number of a statement: %w", arg, noSource(s.cfg, arg))
+	}
+	kept, src, err := s.kept(ctx, id)
+	switch {
+	case err != nil:
+		return nil, src, err
+	case kept.ReplacedBy == id:
+		return nil, src, usage("statement %d was discarded; nothing of it counts", id)
+	case kept.ReplacedBy != 0:
+		return nil, src, usage("statement %d has been replaced by statement %d; read that one again", id, kept.ReplacedBy)
+	}
+	return []reconcile.Kept{kept}, src, nil
 }
 
 func (a *app) printReprocessed(arg string, lines []reprocessLine, found int) error {
