@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -164,6 +166,9 @@ func (p *previewAnswer) read(ctx context.Context, src reconcile.Source, d source
 	if err != nil {
 		return refused(err)
 	}
+	if early, ok := reader.(sources.PeriodReader); ok && p.stated.IsZero() {
+		p.stated = early.Period()
+	}
 	var rec sources.Record
 	for ctx.Err() == nil {
 		err := reader.Next(&rec)
@@ -222,9 +227,7 @@ func (p *previewAnswer) take(rec *sources.Record, src reconcile.Source, most int
 	p.Records++
 	at := rec.OccurredAt
 	if src.Rule.DatedBy == sources.ByBooking {
-		if at = rec.BookedAt; at.IsZero() {
-			p.undated++
-		}
+		at = rec.BookedAt
 	}
 	if !at.IsZero() {
 		if p.first.IsZero() || at.Before(p.first) {
@@ -234,8 +237,30 @@ func (p *previewAnswer) take(rec *sources.Record, src reconcile.Source, most int
 			p.last = at
 		}
 	}
+	p.add(rec)
 	if len(p.First) < most {
 		p.First = append(p.First, previewRecordOf(rec))
+	}
+}
+
+// add counts a record to the sum of its currency and direction.
+func (p *previewAnswer) add(rec *sources.Record) {
+	if !rec.HasAmount {
+		return
+	}
+	at := slices.IndexFunc(p.Sums, func(s previewSum) bool {
+		return s.Currency == rec.Currency && s.Direction == string(rec.Direction) && s.Status == string(rec.Status)
+	})
+	if at < 0 {
+		at = len(p.Sums)
+		p.Sums = append(p.Sums, previewSum{Currency: rec.Currency, Direction: string(rec.Direction), Status: string(rec.Status)})
+	}
+	sum := &p.Sums[at]
+	sum.Records++
+	if sum.AmountMinor > math.MaxInt64-rec.AmountMinor {
+		sum.Overflow = true
+	} else {
+		sum.AmountMinor += rec.AmountMinor
 	}
 }
 

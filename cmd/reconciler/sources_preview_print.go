@@ -33,6 +33,7 @@ type previewAnswer struct {
 	Records        int64            `json:"records"`
 	Rejects        int64            `json:"rejects"`
 	Skipped        int64            `json:"skipped"`
+	Sums           []previewSum     `json:"sums"`
 	First          []previewRecord  `json:"first_records"`
 	Rejected       []rejectLine     `json:"first_rejects"`
 	Declared       sources.Controls `json:"declared"`
@@ -47,7 +48,6 @@ type previewAnswer struct {
 	summary     sources.Summary
 	stated      sources.Period
 	first, last time.Time
-	undated     int64
 }
 
 // previewRefusal says why the document as a whole would be put in quarantine.
@@ -69,6 +69,17 @@ type previewColumn struct {
 	Name   string   `json:"name"`
 	Keys   []string `json:"keys"`
 	First  string   `json:"first_value"`
+}
+
+// previewSum is what the records of one currency, direction and status come to.
+type previewSum struct {
+	Currency    string `json:"currency"`
+	Direction   string `json:"direction"`
+	Status      string `json:"status"`
+	Records     int64  `json:"records"`
+	AmountMinor int64  `json:"amount_minor"`
+	// Overflow says that the sum does not fit.
+	Overflow bool `json:"overflow,omitempty"`
 }
 
 // previewRecord is a record as it would be stored.
@@ -110,7 +121,7 @@ func previewRecordOf(r *sources.Record) previewRecord {
 
 // see notes what the file looks like, beside what is declared.
 func (p *previewAnswer) see(look *csvguess.Look, src config.Source) {
-	p.Because, p.Columns, p.First, p.Rejected, p.Notes = []string{}, []previewColumn{}, []previewRecord{}, []rejectLine{}, []string{}
+	p.Because, p.Columns, p.First, p.Rejected, p.Sums = []string{}, []previewColumn{}, []previewRecord{}, []rejectLine{}, []previewSum{}
 	p.Encoding.Declared, p.Delimiter = src.CSV.Encoding, src.CSV.Delimiter
 	if look == nil {
 		return
@@ -120,12 +131,25 @@ func (p *previewAnswer) see(look *csvguess.Look, src config.Source) {
 	for _, c := range look.Columns {
 		column := previewColumn{Number: c.Number, Name: c.Name, First: c.First, Keys: []string{}}
 		for key, named := range sources.NamedColumns(&src.Fields, src.Rows, &src.Completeness) {
+			if outsideRows(key) {
+				continue
+			}
 			if named.Number == c.Number || named.Number == 0 && strings.EqualFold(strings.TrimSpace(named.Header), c.Name) {
 				column.Keys = append(column.Keys, shortKey(key))
 			}
 		}
 		p.Columns = append(p.Columns, column)
 	}
+}
+
+// outsideRows: the column is one of a line that is no row.
+func outsideRows(key string) bool {
+	for _, place := range []string{"period.cells.", "as_of.", "count.", "sum.", "balances.opening.", "balances.closing."} {
+		if strings.HasPrefix(key, "completeness."+place) {
+			return true
+		}
+	}
+	return false
 }
 
 // shortKey is the key as people say it: amount, not fields.amount.column.
@@ -147,7 +171,7 @@ func encodingWords(e csvguess.Encoding) string {
 		if i == 2 {
 			break
 		}
-		text += fmt.Sprintf("; %s would read %q", other.Name, other.Sample)
+		text += fmt.Sprintf("; %s would read %q as %q", other.Name, other.Instead, other.Sample)
 	}
 	return text
 }
@@ -174,7 +198,7 @@ func (a *app) printPreview(p *previewAnswer) error {
 		header = "no header"
 	}
 	out.fact("form", "cells between %q, %s", p.Delimiter, header)
-	out.fact("period", "%s (%s)", span(deref(p.Period.From), deref(p.Period.To), p.zone), p.Zone)
+	out.fact("period", "%s", span(deref(p.Period.From), deref(p.Period.To), p.zone))
 	out.fact("as of", "%s (%s)", utc(deref(p.AsOf)), p.AsOfRule)
 	out.fact("end", "%s", endWords(p))
 	rows := p.Records + p.Rejects + p.Skipped
@@ -242,6 +266,19 @@ func (a *app) printTotals(out *printer, p *previewAnswer) {
 		t.AppendRow([]any{"closing", total(p.Declared.Closing, p.Computed.Currency), total(p.Computed.Closing, p.Computed.Currency)})
 	}
 	t.Render()
+	if len(p.Sums) == 0 {
+		return
+	}
+	out.heading("what the records come to")
+	t = newTable(a.stdout, "currency", "direction", "status", "records", "sum")
+	for _, s := range p.Sums {
+		sum := money.FormatMinor(s.AmountMinor, s.Currency)
+		if s.Overflow {
+			sum = "too large to be shown"
+		}
+		t.AppendRow([]any{s.Currency, dash(s.Direction), s.Status, thousands(s.Records), sum})
+	}
+	t.Render()
 }
 
 // mostShown bounds the width of a cell, in characters.
@@ -268,7 +305,7 @@ func (a *app) printColumns(out *printer, p *previewAnswer) {
 
 func (a *app) printFirst(out *printer, p *previewAnswer) {
 	if len(p.First) > 0 {
-		out.heading("first records")
+		out.heading("first records (times in %s)", p.Zone)
 		t := newTable(a.stdout, "line", "occurred", "amount", "direction", "kind", "status", "reference", "provider's id")
 		for _, r := range p.First {
 			amount := "–"

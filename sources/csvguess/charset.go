@@ -3,6 +3,7 @@ package csvguess
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,9 +35,11 @@ type Encoding struct {
 // Candidate is an encoding in which the document can be read without an error.
 type Candidate struct {
 	Name string
-	// Sample is a piece of the text, read so.
-	Sample string
+	// Sample is a piece of the text read so, and Instead how the chosen
+	// encoding reads the same piece.
+	Sample, Instead string
 
+	text  string
 	score int
 }
 
@@ -71,15 +74,15 @@ func (l *Look) decode(data []byte, declared string) (string, error) {
 		}
 		text, err := decodeBy(coding, data)
 		if e.Name == "" { // otherwise the bytes are UTF-8, whatever is declared
-			*e = Encoding{Name: declared, Sample: sample(text), Others: others(data, declared)}
+			*e = Encoding{Name: declared, Sample: sample(text), Others: differing(text, others(data, declared))}
 		}
 		return text, err
 	}
 	all := others(data, "")
 	if len(all) == 0 {
-		return "", fmt.Errorf("the bytes are text in no encoding that is known here; is it a CSV file at all?")
+		return "", errors.New("the bytes are text in no encoding that is known here; is it a CSV file at all?")
 	}
-	*e = Encoding{Name: all[0].Name, Sample: all[0].Sample, Others: all[1:]}
+	*e = Encoding{Name: all[0].Name, Sample: sample(all[0].text), Others: differing(all[0].text, all[1:])}
 	coding, err := lookup(all[0].Name)
 	if err != nil {
 		return "", err
@@ -142,11 +145,50 @@ func others(data []byte, but string) []Candidate {
 		if err != nil || strings.ContainsRune(text, utf8.RuneError) {
 			continue
 		}
-		if score := plausible(text); score > 0 {
-			out = append(out, Candidate{name, sample(text), score})
+		if score := plausible(text) + knownWords(text)*knownWordScore; score > 0 {
+			out = append(out, Candidate{Name: name, text: text, score: score})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Candidate) int { return cmp.Compare(b.score, a.score) })
+	return out
+}
+
+// knownWordScore is what a word of another language weighs that columns are
+// called by.
+const knownWordScore = 100
+
+// knownWords counts the names of columns beyond ASCII that stand in a text.
+func knownWords(text string) int {
+	text = strings.ToLower(text[:min(len(text), 16<<10)])
+	found := 0
+	for r := range roleCount {
+		for _, word := range r.names() {
+			if sample(word) != "" && strings.Contains(text, word) {
+				found++
+			}
+		}
+	}
+	return found
+}
+
+// differing drops the candidates that read nothing differently, and shows
+// where the others do.
+func differing(text string, all []Candidate) []Candidate {
+	pieces := func(text string) []string {
+		return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",;\t|\"\r\n", r) })
+	}
+	chosen := pieces(text)
+	var out []Candidate
+	for _, c := range all {
+		other := pieces(c.text)
+		for i := range min(len(chosen), len(other)) {
+			if chosen[i] != other[i] {
+				c.Instead, c.Sample = sample(chosen[i]), sample(other[i])
+				out = append(out, c)
+				break
+			}
+		}
+	}
 	return out
 }
 
@@ -171,11 +213,11 @@ func plausible(text string) int {
 			if before > 0 && before < utf8.RuneSelf && unicode.IsLetter(before) {
 				good-- // a single ideograph in a Latin word
 			}
-		case unicode.In(r, unicode.Hiragana, unicode.Katakana, unicode.Hangul):
+		case r >= 0xFF61 && r <= 0xFF9F: // half-width kana: nearly every byte is one
+		case unicode.In(r, unicode.Hiragana, unicode.Katakana):
+			good += 2 // the same bytes are ideographs in other encodings
+		case unicode.Is(unicode.Hangul, r):
 			good++
-			if r >= 0xFF61 && r <= 0xFF9F {
-				good-- // half-width kana: nearly every byte is one
-			}
 		case unicode.IsLetter(r):
 			good += letterAfter(before, r)
 		case unicode.In(r, unicode.P, unicode.Sc, unicode.Zs), r == '№', r == '°':

@@ -27,6 +27,8 @@ type Column struct {
 	Numbers *Numbers
 	// Layouts are those under which all filled cells are times.
 	Layouts []string
+	// Dashes count the cells that are nothing but a dash.
+	Dashes int
 	// First is the first filled cell.
 	First string
 
@@ -274,6 +276,9 @@ func (l *Look) describe() {
 				c.Empty++
 				continue
 			}
+			if cell == "-" || cell == "–" {
+				c.Dashes++
+			}
 			c.Filled++
 			counts[cell]++
 			c.cells = append(c.cells, cell)
@@ -296,6 +301,20 @@ func (l *Look) describe() {
 		}
 		l.Columns = append(l.Columns, c)
 	}
+}
+
+// withoutDashes are the filled cells that are more than a dash.
+func (c *Column) withoutDashes() []string {
+	var out []string
+	for _, cell := range c.cells {
+		if cell != "-" && cell != "–" {
+			out = append(out, cell)
+		}
+	}
+	if len(out) == 0 {
+		return []string{"-"} // no number
+	}
+	return out
 }
 
 // currencies reports that all filled cells are codes of currencies, and

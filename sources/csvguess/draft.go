@@ -45,6 +45,9 @@ func (d *draft) add(depth int, format string, args ...any) {
 	d.text.WriteString(strings.Repeat("  ", depth) + line + "\n")
 }
 
+// mostPreamble is how many lines before the header are shown.
+const mostPreamble = 12
+
 // top says what was seen, and how much of the file.
 func (d *draft) top(beside []string) {
 	l := d.look
@@ -56,12 +59,16 @@ func (d *draft) top(beside []string) {
 	if !l.Whole {
 		part = fmt.Sprintf("the first %d MiB only", MaxLook>>20)
 	}
-	d.add(0, "# Seen (%s): %d rows of %d columns", part, l.Rows, l.Width)
-	for _, line := range l.Preamble {
+	d.add(0, "# Seen (%s): %s of %d columns", part, rowsOf(l.Rows), l.Width)
+	for i, line := range l.Preamble {
+		if i == mostPreamble {
+			d.add(0, "#   and %d more lines before the header", len(l.Preamble)-i)
+			break
+		}
 		d.add(0, "#   before the header, line %d: %s", line.Number, clip(line.Text))
 	}
 	for _, odd := range l.Odd {
-		d.add(0, "#   %d rows of %d cells that begin with %s, the first in line %d", odd.Rows, odd.Width, show(odd.First), odd.Line)
+		d.add(0, "#   %s of %d cells, beginning with %s, first in line %d", rowsOf(odd.Rows), odd.Width, show(odd.First), odd.Line)
 	}
 	for _, line := range l.Footers {
 		d.add(0, "#   like a total, line %d: %s", line.Number, clip(line.Text))
@@ -69,6 +76,13 @@ func (d *draft) top(beside []string) {
 	for _, line := range beside {
 		d.add(0, "# %s", line)
 	}
+}
+
+func rowsOf(n int) string {
+	if n == 1 {
+		return "1 row"
+	}
+	return fmt.Sprintf("%d rows", n)
 }
 
 // show quotes a text for YAML and for people.
@@ -189,7 +203,7 @@ func (d *draft) encoding() {
 	default:
 		d.add(2, "# ASSUMED: encoding %s, in which a text reads %s. Read it: is it right?", e.Name, show(clip(e.Sample)))
 		for _, other := range e.Others[:min(len(e.Others), 4)] {
-			d.add(2, "#   %-12s would make it %s", other.Name, show(clip(other.Sample)))
+			d.add(2, "#   %s would read %s as %s", other.Name, show(clip(other.Instead)), show(clip(other.Sample)))
 		}
 	}
 }
@@ -201,6 +215,11 @@ func (d *draft) zone() {
 		return
 	}
 	d.add(2, "# NOT KNOWN: the zone in which the provider keeps its days and writes its times.")
+	for i := range d.look.Columns {
+		if name := d.look.Columns[i].Name; strings.Contains(name, "UTC") {
+			d.add(2, "# One column says UTC: %s.", show(name))
+		}
+	}
 	d.add(2, "# timezone: Europe/Berlin")
 }
 
@@ -250,8 +269,30 @@ func (d *draft) identity() {
 	if isFreeText(ref) {
 		d.add(3, "# It looks like free text: say what yours look like with  extract: 'ORD-[0-9]+'")
 	}
+	d.otherReferences(ref, id)
 	if c := d.cast[roleRelated]; c != nil && c.Filled > 0 {
 		d.add(3, "related_id: {column: %s}   # BY NAME", d.column(c))
+	}
+}
+
+// otherReferences lists the columns that are called like references too.
+func (d *draft) otherReferences(chosen ...*Column) {
+	var names []string
+	for i := range d.look.Columns {
+		c := &d.look.Columns[i]
+		if roleReference.points(c.Name) < partOfName || slices.Contains(chosen, c) || len(c.Layouts) > 0 {
+			continue
+		}
+		name := show(c.Name)
+		if c.Filled == 0 {
+			name += " (empty here)"
+		}
+		if names = append(names, name); len(names) == 6 {
+			break
+		}
+	}
+	if len(names) > 0 {
+		d.add(3, "# Also called like one: %s", strings.Join(names, ", "))
 	}
 }
 

@@ -13,19 +13,27 @@ func (d *draft) money() {
 	switch {
 	case debit != nil:
 		sides := func(c *Column) string {
-			if c.Numbers.Negative > 0 && c.Numbers.Positive == 0 {
+			if c.Numbers != nil && c.Numbers.Negative > 0 && c.Numbers.Positive == 0 {
 				return fmt.Sprintf("{column: %s, sign: minus}", d.column(c))
 			}
 			return fmt.Sprintf("{column: %s}", d.column(c))
 		}
-		d.numbers(debit)
-		d.add(3, "amount: {debit: %s, credit: %s%s}   # BY NAME: which of the two takes money from the account", sides(debit), sides(credit), numberKeys(debit.Numbers, credit.Numbers))
 		amount = debit
+		if debit.Filled == 0 {
+			amount = credit
+		}
+		d.numbers(amount)
+		d.add(3, "amount: {debit: %s, credit: %s%s}   # BY NAME: which of the two takes money from the account", sides(debit), sides(credit), numberKeys(debit.Numbers, credit.Numbers))
 	case amount != nil:
 		d.numbers(amount)
 		d.add(3, "amount: {column: %s%s%s}", d.column(amount), numberKeys(amount.Numbers), d.signs(amount))
 	default:
 		d.add(3, "# NOT KNOWN: no column looks like an amount; without one no financial operation is ever confirmed.")
+		for i := range d.look.Columns {
+			if c := &d.look.Columns[i]; c.Dashes > 0 && numbersOf(c.withoutDashes()) != nil && roleAmount.points(c.Name) > 0 {
+				d.add(3, "# %s has numbers, and a dash for nothing in %s: such a cell can't be read as empty.", show(c.Name), rowsOf(c.Dashes))
+			}
+		}
 		return
 	}
 	d.currency(amount)
@@ -39,6 +47,9 @@ func (d *draft) money() {
 func numberKeys(all ...*Numbers) string {
 	decimal, group, out := "", "", ""
 	for _, n := range all {
+		if n == nil {
+			continue
+		}
 		if n.Decimal != "" {
 			decimal = n.Decimal
 		}
@@ -166,7 +177,7 @@ func (d *draft) direction(amount *Column) {
 	if len(n.Marks) > 0 {
 		return
 	}
-	if c := d.cast[roleDirection]; c != nil {
+	if c := d.cast[roleDirection]; c != nil && n.Negative == 0 {
 		var known, unknown []string
 		for _, w := range c.Words {
 			if to := directionWord(w.Text); to != "" {
@@ -179,14 +190,14 @@ func (d *draft) direction(amount *Column) {
 		if len(unknown) > 0 {
 			d.add(3, "# NOT KNOWN, and rejected as it stands: %s", strings.Join(unknown, ", "))
 		}
-		if n.Negative > 0 {
-			d.add(3, "# Amounts are signed besides: a row of %s that is negative is rejected.", show(c.Name))
-		}
 		d.add(3, "direction: {column: %s, map: {%s}}", d.column(c), strings.Join(known, ", "))
 		return
 	}
 	if n.Negative > 0 {
 		d.add(3, "# ASSUMED: the sign is that of the account (%s).", signs)
+		if c := d.cast[roleDirection]; c != nil {
+			d.add(3, "# %s says something too: %s.", show(c.Name), counted(c.Words, 4))
+		}
 		d.add(3, `direction: {column: %s, map: {"-": debit, "+": credit}}`, d.column(amount))
 		return
 	}

@@ -145,17 +145,23 @@ func (d *draft) period() {
 			return
 		case 2:
 			between := regexp.QuoteMeta(name[found[0][1]:found[1][0]])
-			d.add(3, "# BY NAME: the file's name has two dates; is the second one the last day of the period?")
-			d.add(3, "period: {pattern: '(?P<from>%s)%s(?P<to>%s)'%s}", form.date, strings.ReplaceAll(between, "'", "''"), form.date, layout)
+			d.add(3, "# NOT KNOWN: whether the two dates in the file's name are the first and the last day of its")
+			d.add(3, "# period, the last one included. If they are:")
+			d.add(3, "# period: {pattern: '(?P<from>%s)%s(?P<to>%s)'%s}", form.date, strings.ReplaceAll(between, "'", "''"), form.date, layout)
 			return
 		}
 	}
 	d.add(3, "# NOT KNOWN: which time a file speaks of; its name has no dates. Without a period it covers")
 	d.add(3, "# nothing, and proves no absence. In the file's name, in its preamble, or in columns:")
 	d.add(3, "# period: {pattern: '(?P<from>\\d{4}-\\d{2}-\\d{2})_(?P<to>\\d{4}-\\d{2}-\\d{2})'}")
+	shown := 0
 	for _, line := range d.look.Preamble {
+		if shown == 3 {
+			break
+		}
 		if regexp.MustCompile(`\d{4}[-/.]\d\d[-/.]\d\d|\d\d[-/.]\d\d[-/.]\d{4}`).MatchString(line.Text) {
 			d.add(3, "# Dates stand before the header, in line %d: %s", line.Number, clip(line.Text))
+			shown++
 		}
 	}
 }
@@ -212,36 +218,59 @@ func (d *draft) isSum(cell string, c *Column) bool {
 
 // declared proposes a count that stands before the header or in a row of its own.
 func (d *draft) declared() bool {
-	word := regexp.MustCompile(`(?i)(count|number of|no ?of|total ?no|records|transactions|количество|число|笔)`)
-	digits := regexp.MustCompile(`\d+`)
-	for _, line := range d.look.Preamble {
-		if !word.MatchString(line.Text) {
-			continue
-		}
-		for _, at := range digits.FindAllStringIndex(line.Text, -1) {
-			if line.Text[at[0]:at[1]] != fmt.Sprint(d.look.Rows) {
-				continue
-			}
-			match := "^" + regexp.QuoteMeta(line.Text[:at[0]]) + `(\d+)`
-			d.add(3, "count: {match: '%s'}   # line %d; it agrees with the rows", strings.ReplaceAll(match, "'", "''"), line.Number)
-			return true
-		}
-		d.add(3, "# Line %d may declare a count, and none of its numbers is the %d rows of this file: %s", line.Number, d.look.Rows, clip(line.Text))
-	}
-	for i, line := range d.look.Preamble {
-		for k, cell := range line.Cells {
-			named := i > 0 && k < len(d.look.Preamble[i-1].Cells) && word.MatchString(d.look.Preamble[i-1].Cells[k])
-			if strings.TrimSpace(cell) == fmt.Sprint(d.look.Rows) && named {
-				d.add(3, "count: {row: %d, column: %d}   # below %s; it agrees with the rows", line.Number, k+1, show(clip(d.look.Preamble[i-1].Cells[k])))
-				return true
-			}
-		}
+	if d.countBelow() || d.countInLine() {
+		return true
 	}
 	for _, odd := range d.look.Odd {
 		if odd.Rows == 1 && odd.Width == 2 {
 			d.add(3, "# Line %d has two cells; if the second one is the number of rows:", odd.Line)
 			d.add(3, "# count: {match: '^%s$', column: 2}", strings.ReplaceAll(regexp.QuoteMeta(odd.First), "'", "''"))
 		}
+	}
+	return false
+}
+
+// countWords are those by which a count is announced.
+const countWords = `(?i)(count|number of|no ?of|total ?no|records|transactions|количество|число|笔)`
+
+// countBelow finds the count of the rows in a line of the preamble, below a
+// word that announces it.
+func (d *draft) countBelow() bool {
+	word := regexp.MustCompile(countWords)
+	for i, line := range d.look.Preamble {
+		for k, cell := range line.Cells {
+			if i == 0 || k >= len(d.look.Preamble[i-1].Cells) || strings.TrimSpace(cell) != fmt.Sprint(d.look.Rows) {
+				continue
+			}
+			if above := d.look.Preamble[i-1].Cells[k]; word.MatchString(above) {
+				d.add(3, "count: {row: %d, column: %d}   # below %s; it agrees with the rows", line.Number, k+1, show(clip(above)))
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// countInLine finds the count of the rows in a line of the preamble that
+// announces one itself.
+func (d *draft) countInLine() bool {
+	word, digits := regexp.MustCompile(countWords), regexp.MustCompile(`\d+`)
+	var others []Line
+	for _, line := range d.look.Preamble {
+		if !word.MatchString(line.Text) || !digits.MatchString(line.Text) {
+			continue
+		}
+		for _, at := range digits.FindAllStringIndex(line.Text, -1) {
+			if line.Text[at[0]:at[1]] == fmt.Sprint(d.look.Rows) {
+				match := "^" + regexp.QuoteMeta(line.Text[:at[0]]) + `(\d+)`
+				d.add(3, "count: {match: '%s'}   # line %d; it agrees with the rows", strings.ReplaceAll(match, "'", "''"), line.Number)
+				return true
+			}
+		}
+		others = append(others, line)
+	}
+	for _, line := range others[:min(len(others), 3)] {
+		d.add(3, "# Line %d may declare a count, and none of its numbers is the %s of this file: %s", line.Number, rowsOf(d.look.Rows), clip(line.Text))
 	}
 	return false
 }

@@ -144,19 +144,20 @@ func (l *Look) records(text string, delimiter byte, most int) []record {
 	return out
 }
 
-// modalWidth is the width that most records of two cells or more have; of two
-// that are as frequent, the larger one.
+// modalWidth is the width of the records that have most of the cells: a few
+// long rows outweigh many lines of a preamble.
 func modalWidth(records []record) (width, rows int) {
 	counts := map[int]int{}
 	for _, r := range records {
 		counts[len(r.cells)]++
 	}
+	width = 1
 	for w, n := range counts {
-		if w > 1 && (n > rows || n == rows && w > width) {
+		if cells, most := n*(w-1), rows*(width-1); cells > most || cells == most && w > width {
 			width, rows = w, n
 		}
 	}
-	return max(width, 1), rows
+	return width, rows
 }
 
 // findHeader finds the row that names the others, by what is declared or by
@@ -172,11 +173,26 @@ func (l *Look) findHeader(records []record, declared *sources.CSV) {
 			take(i)
 		case declared.HeaderRow != nil && *declared.HeaderRow > 0 && r.line == *declared.HeaderRow:
 			take(i)
-		case declared.Header == nil && declared.HeaderRow == nil && l.looksLikeHeader(records, i):
-			take(i)
 		}
 		if l.HeaderLine > 0 {
 			return
+		}
+	}
+	if declared.Header != nil || declared.HeaderRow != nil {
+		return
+	}
+	// Several blocks may stand in one file; the one with the most cells counts.
+	best, from, named, rows := 0, -1, 0, 0
+	for i, r := range records {
+		if n := l.namesIn(records, i); n > 0 {
+			from, named, rows = i, n, 0
+		}
+		if strings.TrimSpace(strings.Join(r.cells, "")) != "" {
+			rows++
+		}
+		if from >= 0 && named*rows > best {
+			best = named * rows
+			take(from)
 		}
 	}
 }
@@ -193,11 +209,12 @@ func containsAll(cells, wanted []string) bool {
 // headerWithin is how many rows a header is looked for in.
 const headerWithin = 200
 
-func (l *Look) looksLikeHeader(records []record, at int) bool {
+// namesIn counts the names in a row that may be a header; 0 if it is none.
+func (l *Look) namesIn(records []record, at int) int {
 	cells := records[at].cells
 	dangling := len(cells) == l.Width+1 && strings.TrimSpace(cells[l.Width]) == ""
 	if at > headerWithin || l.Width < 2 || len(cells) != l.Width && !dangling {
-		return false
+		return 0
 	}
 	named, seen := 0, map[string]bool{}
 	for _, cell := range cells {
@@ -206,20 +223,23 @@ func (l *Look) looksLikeHeader(records []record, at int) bool {
 			continue
 		}
 		if isValue(cell) {
-			return false
+			return 0
 		}
 		named++
 		seen[strings.ToLower(cell)] = true
 	}
 	if named*2 < len(cells) || len(seen)*10 < named*8 {
-		return false
+		return 0
 	}
 	for _, r := range records[at+1:] {
 		if len(r.cells) == l.Width && slices.ContainsFunc(r.cells, func(cell string) bool { return isValue(strings.TrimSpace(cell)) }) {
-			return true
+			return named
 		}
 	}
-	return at == 0 && len(records) == 1
+	if at == 0 && len(records) == 1 {
+		return named
+	}
+	return 0
 }
 
 // isValue reports a cell that no header has: a number or a time.

@@ -70,7 +70,7 @@ func (r role) names() []string {
 // fits reports whether the values of a column can be of the role at all.
 func (r role) fits(c *Column) bool {
 	if c.Filled == 0 {
-		return r == roleReference || r == roleRelated
+		return r == roleReference || r == roleRelated || r == roleDebit || r == roleCredit
 	}
 	switch r {
 	case roleAmount, roleDebit, roleCredit, roleFee, roleNet, roleBalance:
@@ -88,7 +88,9 @@ func (r role) fits(c *Column) bool {
 		return len(c.Layouts) > 0 && c.Layouts[0] != "15:04:05" && c.Layouts[0] != "15:04"
 	case roleTime:
 		return len(c.Layouts) > 0 && (c.Layouts[0] == "15:04:05" || c.Layouts[0] == "15:04")
-	case roleID, roleRelated, roleReference, roleAccount:
+	case roleAccount:
+		return len(c.Layouts) == 0 && (c.Numbers == nil || c.Numbers.Decimals == 0 && c.Numbers.Negative == 0)
+	case roleID, roleRelated, roleReference:
 		return len(c.Layouts) == 0
 	case roleCount:
 	}
@@ -104,6 +106,12 @@ func (c *Column) longDigits() string {
 	}
 	return ""
 }
+
+// What a name weighs at least that is a role's as a whole, and as a part.
+const (
+	wholeName  = 900
+	partOfName = 400
+)
 
 // points say how well a name is one of the role's: the whole name beats a part
 // of it, an earlier word a later one.
@@ -133,7 +141,7 @@ func (l *Look) cast() cast {
 		for i := range l.Columns {
 			c := &l.Columns[i]
 			points := r.points(c.Name)
-			if points == 0 || !r.fits(c) {
+			if points == 0 || !r.fits(c) || r == roleType && points < wholeName {
 				continue
 			}
 			if r == roleID && c.Distinct*10 < c.Filled*9 {
@@ -147,8 +155,27 @@ func (l *Look) cast() cast {
 			}
 		}
 	}
+	if l.HeaderLine == 0 {
+		l.castByValues(&out)
+	}
 	out.settle()
 	return out
+}
+
+// castByValues chooses the columns that nothing but their values tells.
+func (l *Look) castByValues(out *cast) {
+	for i := range l.Columns {
+		c := &l.Columns[i]
+		codes, _ := c.currencies()
+		switch {
+		case out[roleOccurred] == nil && roleOccurred.fits(c):
+			out[roleOccurred] = c
+		case out[roleCurrency] == nil && codes:
+			out[roleCurrency] = c
+		case out[roleAmount] == nil && roleAmount.fits(c) && c.Numbers.Decimals > 0:
+			out[roleAmount] = c
+		}
+	}
 }
 
 // settle removes what contradicts itself.
@@ -165,7 +192,8 @@ func (c *cast) settle() {
 	if c[roleDirection] != nil && !isDirection(c[roleDirection]) {
 		c[roleDirection] = nil
 	}
-	if c[roleDebit] == nil || c[roleCredit] == nil || c[roleDebit] == c[roleCredit] || c[roleAmount] != nil && c[roleAmount].Numbers.Negative > 0 {
+	if c[roleDebit] == nil || c[roleCredit] == nil || c[roleDebit] == c[roleCredit] || c[roleDebit].Filled+c[roleCredit].Filled == 0 ||
+		c[roleAmount] != nil && c[roleAmount].Numbers.Negative > 0 {
 		c[roleDebit], c[roleCredit] = nil, nil
 	}
 	if c[roleDebit] != nil {
