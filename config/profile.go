@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/invopop/jsonschema"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -246,6 +247,54 @@ func excludes(p keyPath, key string) []string {
 		}[key]
 	}
 	return nil
+}
+
+// allowParts lets a source with a profile say less in the JSON Schema: single
+// keys, and null for what it does without.
+func allowParts(schema *jsonschema.Schema) {
+	const definitions = "#/$defs/"
+	source, ok := schema.Definitions["Source"]
+	if !ok {
+		return
+	}
+	part := func(name string) *jsonschema.Schema {
+		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Ref: definitions + "Part" + name}, {Type: "null"}}}
+	}
+	with, without := jsonschema.NewProperties(), jsonschema.NewProperties()
+	for _, key := range []string{"csv", "unpack", "rows", "fields", "completeness"} {
+		value, ok := source.Properties.Get(key)
+		if !ok {
+			continue
+		}
+		name := strings.TrimPrefix(value.Ref, definitions)
+		schema.Definitions["Part"+name] = partOf(schema.Definitions[name])
+		with.Set(key, part(name))
+		without.Set(key, &jsonschema.Schema{Ref: value.Ref})
+		source.Properties.Set(key, &jsonschema.Schema{Description: value.Description})
+	}
+	schema.Definitions["PartField"] = partOf(schema.Definitions["Field"])
+	for pair := schema.Definitions["PartMapping"].Properties.Oldest(); pair != nil; pair = pair.Next() {
+		field := part("Field")
+		field.Description = pair.Value.Description
+		pair.Value = field
+	}
+	source.If = &jsonschema.Schema{Required: []string{"profile"}}
+	source.Then, source.Else = &jsonschema.Schema{Properties: with}, &jsonschema.Schema{Properties: without}
+}
+
+// partOf copies an object of which no key is needed and every key may be null.
+func partOf(whole *jsonschema.Schema) *jsonschema.Schema {
+	out := *whole
+	out.Required, out.OneOf, out.Properties = nil, nil, jsonschema.NewProperties()
+	for pair := whole.Properties.Oldest(); pair != nil; pair = pair.Next() {
+		inner := *pair.Value
+		inner.Description, inner.Default, inner.Examples = "", nil, nil
+		out.Properties.Set(pair.Key, &jsonschema.Schema{
+			Description: pair.Value.Description, Examples: pair.Value.Examples,
+			AnyOf: []*jsonschema.Schema{&inner, {Type: "null"}},
+		})
+	}
+	return &out
 }
 
 // FromProfile makes a configuration of one source, named like its profile,

@@ -43,6 +43,7 @@ func Schema() ([]byte, error) {
 			pair.Value = allowReference(pair.Value)
 		}
 	}
+	allowParts(schema)
 	data, err := json.MarshalIndent(schema, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("marshal the JSON Schema: %w", err)

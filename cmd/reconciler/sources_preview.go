@@ -123,7 +123,7 @@ func (a *app) preview(ctx context.Context, args []string, o previewOptions) erro
 		if err != nil {
 			return usage("read %s: %w", file, err)
 		}
-		out := previewAnswer{Source: name, Profile: cfg.Sources[name].Profile, File: file, Zone: cfg.Zone(name).String(), zone: cfg.Zone(name)}
+		out := previewAnswer{Source: name, Profile: cfg.Sources[name].Profile, File: file, Zone: cfg.Zone(name).String(), local: cfg.Zone(name)}
 		out.see(look, cfg.Sources[name])
 		if err := out.read(ctx, src, d, o); err != nil {
 			return err
@@ -211,7 +211,7 @@ func (p *previewAnswer) vouch(ctx context.Context, src reconcile.Source, d sourc
 	body, err := siblings.Sibling(ctx, d, name)
 	if err != nil {
 		p.Refusal = missing
-		return d, nil //nolint:nilerr // it is shown as what it would be: a delivery that waits
+		return d, nil
 	}
 	defer body.Close() //nolint:errcheck // only read from
 	text, err := io.ReadAll(io.LimitReader(body, sources.MaxManifest))
@@ -230,11 +230,11 @@ func (p *previewAnswer) take(rec *sources.Record, src reconcile.Source, most int
 		at = rec.BookedAt
 	}
 	if !at.IsZero() {
-		if p.first.IsZero() || at.Before(p.first) {
-			p.first = at
+		if p.earliest.IsZero() || at.Before(p.earliest) {
+			p.earliest = at
 		}
-		if at.After(p.last) {
-			p.last = at
+		if at.After(p.latest) {
+			p.latest = at
 		}
 	}
 	p.add(rec)
@@ -286,8 +286,8 @@ func (p *previewAnswer) judge(src reconcile.Source, d sources.Delivery, now time
 	}
 	if known.IsZero() {
 		p.Because = append(p.Because, "its period is not known (completeness.period)")
-	} else if !p.first.IsZero() && (p.first.Before(known.From) || !p.last.Before(known.To)) {
-		p.Because = append(p.Because, fmt.Sprintf("its records are dated from %s to %s, outside of its period", utc(p.first), utc(p.last)))
+	} else if !p.earliest.IsZero() && (p.earliest.Before(known.From) || !p.latest.Before(known.To)) {
+		p.Because = append(p.Because, fmt.Sprintf("its records are dated from %s to %s, outside of its period", utc(p.earliest), utc(p.latest)))
 	}
 	p.Complete = len(p.Because) == 0
 }

@@ -44,10 +44,12 @@ type previewAnswer struct {
 	EndProof       sources.EndProof `json:"end_proof"`
 	Notes          []string         `json:"notes"`
 
-	zone        *time.Location
-	summary     sources.Summary
-	stated      sources.Period
-	first, last time.Time
+	// local is the zone.
+	local   *time.Location
+	summary sources.Summary
+	stated  sources.Period
+	// earliest and latest bound the times by which records are filed.
+	earliest, latest time.Time
 }
 
 // previewRefusal says why the document as a whole would be put in quarantine.
@@ -198,7 +200,7 @@ func (a *app) printPreview(p *previewAnswer) error {
 		header = "no header"
 	}
 	out.fact("form", "cells between %q, %s", p.Delimiter, header)
-	out.fact("period", "%s", span(deref(p.Period.From), deref(p.Period.To), p.zone))
+	out.fact("period", "%s", span(deref(p.Period.From), deref(p.Period.To), p.local))
 	out.fact("as of", "%s (%s)", utc(deref(p.AsOf)), p.AsOfRule)
 	out.fact("end", "%s", endWords(p))
 	rows := p.Records + p.Rejects + p.Skipped
@@ -346,7 +348,7 @@ func (p *previewAnswer) when(r previewRecord) string {
 	if at == nil {
 		return "–"
 	}
-	local := at.In(p.zone)
+	local := at.In(p.local)
 	if r.OccurredTo != nil && r.OccurredTo.Sub(*at) >= shortestDayShown {
 		return local.Format(time.DateOnly)
 	}

@@ -270,7 +270,7 @@ func (l *Look) describe() {
 			c.Name = strings.TrimSpace(l.Header[i])
 		}
 		counts := map[string]int{}
-		for _, row := range l.rows {
+		for _, row := range l.body {
 			cell := strings.TrimSpace(row[i])
 			if cell == "" {
 				c.Empty++

@@ -236,7 +236,7 @@ func (d *draft) fees(amount *Column) {
 func (d *draft) netHolds(amount, fee, net *Column) (plus, minus bool) {
 	plus, minus = true, true
 	compared := 0
-	for _, row := range d.look.rows {
+	for _, row := range d.look.body {
 		a, okA := minor(row, amount)
 		f, okF := minor(row, fee)
 		n, okN := minor(row, net)

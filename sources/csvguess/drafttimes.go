@@ -208,7 +208,7 @@ func (d *draft) isSum(cell string, c *Column) bool {
 		return false
 	}
 	var sum int64
-	for _, row := range d.look.rows {
+	for _, row := range d.look.body {
 		if v, ok := minor(row, c); ok {
 			sum += v
 		}
@@ -282,11 +282,11 @@ func (d *draft) balance() {
 		return
 	}
 	up, down, pairs := true, true, 0
-	for i := 1; i < len(d.look.rows); i++ {
-		one, ok1 := minor(d.look.rows[i-1], c)
-		two, ok2 := minor(d.look.rows[i], c)
-		first, ok3 := minor(d.look.rows[i-1], a)
-		second, ok4 := minor(d.look.rows[i], a)
+	for i := 1; i < len(d.look.body); i++ {
+		one, ok1 := minor(d.look.body[i-1], c)
+		two, ok2 := minor(d.look.body[i], c)
+		first, ok3 := minor(d.look.body[i-1], a)
+		second, ok4 := minor(d.look.body[i], a)
 		if !ok1 || !ok2 || !ok3 || !ok4 {
 			up, down = false, false
 			break

@@ -43,7 +43,8 @@ type Look struct {
 	// Footers are rows that look like totals.
 	Footers []Line
 
-	rows [][]string
+	// body are the cells of the rows.
+	body [][]string
 }
 
 // Line is a line or row as it stands in the document.
@@ -263,7 +264,7 @@ func (l *Look) sort(records []record) {
 		case isTotal(first):
 			l.Footers = append(l.Footers, line)
 		case len(r.cells) == l.Width:
-			l.rows = append(l.rows, r.cells)
+			l.body = append(l.body, r.cells)
 		default:
 			key := fmt.Sprint(first, "\x00", len(r.cells))
 			if i, ok := odd[key]; ok {
@@ -274,7 +275,7 @@ func (l *Look) sort(records []record) {
 			l.Odd = append(l.Odd, Odd{First: first, Width: len(r.cells), Rows: 1, Line: r.line})
 		}
 	}
-	l.Rows = len(l.rows)
+	l.Rows = len(l.body)
 }
 
 // isTotal reports the first cell of a row of totals.
