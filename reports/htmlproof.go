@@ -112,7 +112,6 @@ func controls(st Statement) []control {
 	return out
 }
 
-//nolint:revive // a word for a comparison, not a switch of behaviour
 func agrees(same bool) string {
 	if same {
 		return "agrees"

@@ -105,7 +105,6 @@ func (b *workbook) severityCell(l xlsxLine) (any, error) {
 	return b.text(b.words.Of(l.Severity).Title, style), nil
 }
 
-//nolint:revive // a word for a cell, not a switch of behaviour
 func yes(b bool) string {
 	if b {
 		return "yes"

@@ -81,7 +81,7 @@ func (c Calendar) From(start time.Time) iter.Seq[Expectation] {
 	return func(yield func(Expectation) bool) {
 		day := c.begin(start.In(c.Zone))
 		for {
-			next := c.next(day)
+			next := c.following(day)
 			if c.Every != BusinessDays || c.open(day) {
 				if !yield(c.expect(day, next)) {
 					return
@@ -101,7 +101,7 @@ func (c Calendar) begin(at time.Time) time.Time {
 	return time.Date(y, m, d, 0, 0, 0, 0, c.Zone)
 }
 
-func (c Calendar) next(day time.Time) time.Time {
+func (c Calendar) following(day time.Time) time.Time {
 	y, m, d := day.Date()
 	if c.Every == Monthly {
 		return time.Date(y, m+1, 1, 0, 0, 0, 0, c.Zone)

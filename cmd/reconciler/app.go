@@ -253,8 +253,8 @@ func (s *session) start(ctx context.Context, cfg *config.Config) error {
 		return err
 	}
 	s.url = server.URL("postgres")
-	s.close = func() {
-		if err := server.Stop(); err != nil { //nolint:contextcheck // it stops whatever has become of the run's context
+	s.close = func() { //nolint:contextcheck // it stops whatever has become of the run's context
+		if err := server.Stop(); err != nil {
 			s.log.Error("stop the private database", "error", err)
 		}
 	}

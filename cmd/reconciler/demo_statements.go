@@ -82,7 +82,7 @@ func (p *providers) evening(days, hour int) time.Time { return day(days-1, hour,
 
 // bank writes the statement of one day: a preamble, the lines in order of
 // time, and the bank's own count and sum. corrected is its second version.
-func (p *providers) bank(days int, corrected bool) string { //nolint:revive // two versions of one text
+func (p *providers) bank(days int, corrected bool) string {
 	from := p.date(days)
 	var b strings.Builder
 	fmt.Fprintf(&b, "Alder Bank;Tallow & Wick OG;account main\r\nStatement of;%s\r\n", from.Format("02.01.2006"))

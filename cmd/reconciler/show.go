@@ -148,7 +148,7 @@ func optional(t time.Time) *time.Time {
 }
 
 // optionalAmount gives nil where there is no amount.
-func optionalAmount(minor int64, has bool) *int64 { //nolint:revive // amounts come as this pair everywhere
+func optionalAmount(minor int64, has bool) *int64 {
 	if !has {
 		return nil
 	}

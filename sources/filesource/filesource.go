@@ -194,7 +194,7 @@ func (l *Location) names(ctx context.Context) ([]string, error) {
 
 // matches returns what in a folder matches one segment of the pattern: files
 // for the last segment, folders before it.
-func (l *Location) matches(folder, segment string, last bool) ([]string, error) { //nolint:revive // last is a fact of the segment
+func (l *Location) matches(folder, segment string, last bool) ([]string, error) {
 	dir := filepath.Join(l.root, filepath.FromSlash(folder))
 	entries, err := os.ReadDir(dir)
 	if err != nil {
