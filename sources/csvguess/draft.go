@@ -175,7 +175,8 @@ func (d *draft) csv() {
 	}
 	d.encoding()
 	if len(l.Header) == l.Width+1 {
-		d.add(2, "# The header has one delimiter more than the rows, which refuses the file.")
+		d.add(2, "# The header has one delimiter more than the rows: empty cells at the end don't count.")
+		keys = append(keys, "trim_end: true")
 	}
 	if len(l.Odd) > 0 {
 		var words []string
