@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -256,12 +257,40 @@ func instantText(at time.Time) string {
 	return at.UTC().Format(time.RFC3339Nano)
 }
 
+// fingerprint is equal for two records where all of recordFields are.
 func fingerprint(rec *sources.Record) recordDigest {
-	h := sha256.New()
-	for _, f := range recordFields(rec) {
-		fmt.Fprintf(h, "%d:%s", len(f.After), f.After) //nolint:errcheck // a hash takes everything
+	var stack [512]byte
+	b := stack[:0]
+	number := func(n int64) { b = binary.LittleEndian.AppendUint64(b, uint64(n)) } //nolint:gosec // bits only
+	text := func(t string) {
+		number(int64(len(t)))
+		b = append(b, t...)
 	}
-	return recordDigest(h.Sum(nil)[:16])
+	for _, t := range [...]string{
+		string(rec.Status), rec.ProviderStatus, rec.Currency, rec.BusinessReference, rec.IdempotencyKey,
+		string(rec.Direction), string(rec.Kind), rec.BatchID, rec.RelatedID,
+	} {
+		text(t)
+	}
+	number(int64(len(rec.FoldedReferences)))
+	for _, t := range rec.FoldedReferences {
+		text(t)
+	}
+	for _, at := range [...]time.Time{rec.OccurredAt, rec.OccurredTo, rec.BookedAt, rec.SettledAt} {
+		number(at.UnixMicro())
+	}
+	for _, amount := range [...]struct {
+		minor int64
+		has   bool
+	}{{rec.AmountMinor, rec.HasAmount}, {rec.FeeMinor, rec.HasFee}} {
+		if amount.has {
+			number(amount.minor)
+		} else {
+			text("none")
+		}
+	}
+	sum := sha256.Sum256(b)
+	return recordDigest(sum[:16])
 }
 
 func differences(before, after *sources.Record) []FieldChange {
