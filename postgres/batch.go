@@ -97,6 +97,9 @@ type batch struct {
 
 // read fills in the subjects.
 func (b *batch) read(ctx context.Context, keys []string) error {
+	if err := planBy(ctx, b.tx, byIndex); err != nil {
+		return err
+	}
 	for _, step := range []func(context.Context) error{
 		b.readSources,
 		func(ctx context.Context) error { return b.readOperations(ctx, keys) },

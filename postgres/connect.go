@@ -26,6 +26,7 @@ func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
 		cfg.ConnConfig.RuntimeParams["application_name"] = "reconciler"
 	}
+	cfg.AfterConnect = noticeDeath
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
@@ -35,6 +36,17 @@ func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 		return nil, fmt.Errorf("connect: %w", unreachable(err))
 	}
 	return pool, nil
+}
+
+// noticeDeath asks the server to look every two seconds whether its client
+// still lives, where it can: else a query of a program that was killed goes on,
+// with its locks, until it has something to say.
+func noticeDeath(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, `SELECT set_config(name, '2s', false) FROM pg_settings WHERE name = 'client_connection_check_interval'`)
+	if err != nil {
+		return fmt.Errorf("prepare the connection: %w", err)
+	}
+	return nil
 }
 
 // UpToDate reports that the database at url has both schemas as this version

@@ -268,7 +268,17 @@ func (l *loading) putUnjournaled(ctx context.Context, rows []*row) error {
 // touch sends settled operations back to be looked at that new records of this
 // statement, or such as became current again, name in any of the tiers. Open
 // ones are in the queue anyway.
-func (l *loading) touch(ctx context.Context) error {
+func (l *loading) touch(ctx context.Context) (err error) {
+	if l.stored > touchByHash {
+		if err := planBy(ctx, l.tx, byHash); err != nil {
+			return err
+		}
+		defer func() {
+			if err == nil {
+				err = planBy(ctx, l.tx, byIndex)
+			}
+		}()
+	}
 	if l.stored > 0 {
 		if err := l.touchNamed(ctx, `r.statement_id = $1`, l.out.ID); err != nil {
 			return err
@@ -280,6 +290,10 @@ func (l *loading) touch(ctx context.Context) error {
 	ids, keys := splitHashes(l.revived)
 	return l.touchNamed(ctx, `(r.id_hash, r.key_hash) IN (SELECT * FROM unnest($1::bigint[], $2::bigint[]))`, ids, keys)
 }
+
+// touchByHash is from how many records on the whole journal is read once,
+// instead of looking each of them up in it.
+const touchByHash = 50_000
 
 func (l *loading) touchNamed(ctx context.Context, which string, args ...any) error {
 	for _, table := range [...]string{"records", "record_versions"} {

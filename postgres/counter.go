@@ -73,10 +73,16 @@ func (b *batch) readCounterEvidence(ctx context.Context) error {
 	if len(s.n) == 0 {
 		return nil
 	}
+	if err := planBy(ctx, b.tx, byHash); err != nil {
+		return err
+	}
 	if err := b.unowned(ctx, s, sameAmount, func(f *matcher.Facts) *[]matcher.Unowned { return &f.UnownedSameAmount }); err != nil {
 		return err
 	}
-	return b.unowned(ctx, s, withoutReference, func(f *matcher.Facts) *[]matcher.Unowned { return &f.UnownedWithoutReference })
+	if err := b.unowned(ctx, s, withoutReference, func(f *matcher.Facts) *[]matcher.Unowned { return &f.UnownedWithoutReference }); err != nil {
+		return err
+	}
+	return planBy(ctx, b.tx, byIndex)
 }
 
 // The two ways in which a record r speaks against the absence of p. They are

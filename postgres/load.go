@@ -113,6 +113,9 @@ func (s *Store) Load(ctx context.Context, d reconcile.Document, r sources.Reader
 // a time, and registers the statement.
 func (l *loading) begin(ctx context.Context) error {
 	d := l.doc
+	if err := planBy(ctx, l.tx, byIndex); err != nil {
+		return err
+	}
 	if err := l.lockSource(ctx); err != nil {
 		return err
 	}

@@ -206,7 +206,7 @@ func TestStatementsThatAreNotComplete(t *testing.T) {
 		s    statement
 		want string
 	}{
-		"reject":         {w.of(0, 1, 9, w.rec("a"), &sources.Reject{Field: "amount", Reason: `"x" is no amount`}), "1 rows could not be understood"},
+		"reject":         {w.of(0, 1, 9, w.rec("a"), &sources.Reject{Field: "amount", Reason: `"x" is no amount`}), "1 row could not be understood"},
 		"no end":         {func() statement { s := w.of(1, 2, 9); s.end = sources.EndUnproven; return s }(), "nothing proves"},
 		"no period":      {func() statement { s := w.of(2, 3, 9); s.Period = sources.Period{}; return s }(), "period is not known"},
 		"outside period": {w.of(3, 4, 9, w.rec("b", on(w.day(5)))), "dated outside"},
