@@ -72,6 +72,7 @@ func (c *Config) SourceRule(name string) matcher.SourceRule {
 		ClockSkew:       s.ClockSkew,
 		ProductionDelay: s.ProductionDelay,
 		EchoesKey:       s.Fields.IdempotencyKey != nil,
+		IDPerDay:        s.Fields.ProviderOperationID != nil && s.Fields.ProviderOperationID.UniquePer == "day",
 	}
 }
 

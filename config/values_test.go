@@ -86,7 +86,7 @@ func TestEveryKeyArrives(t *testing.T) {
 	rule := matcher.SourceRule{
 		Name: "acme-bank", Provider: "acme", Accounts: []string{"40702810900000000001", "0042"},
 		CoverageRule: sources.CoverageRule{DatedBy: sources.ByBooking, SettlementLag: 84 * time.Hour, Retention: 9600 * time.Hour},
-		EchoesKey:    true, ClockSkew: 90 * time.Second, ProductionDelay: 6 * time.Hour,
+		EchoesKey:    true, IDPerDay: true, ClockSkew: 90 * time.Second, ProductionDelay: 6 * time.Hour,
 	}
 	if diff := cmp.Diff(rule, cfg.SourceRule("acme-bank")); diff != "" {
 		t.Errorf("source rule differs (-want +got):\n%s", diff)

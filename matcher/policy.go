@@ -101,6 +101,9 @@ type SourceRule struct {
 	// EchoesKey: the source maps our idempotency key, so that an operation
 	// without a reference can be found in it.
 	EchoesKey bool
+	// IDPerDay: the provider's ids restart every day, so that one alone names
+	// nothing.
+	IDPerDay bool
 	// ProductionDelay is what the source's derived as_of stays behind its
 	// modification time; it only enters provable_at. Zero where the provider
 	// states its own as_of.

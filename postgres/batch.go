@@ -97,9 +97,6 @@ type batch struct {
 
 // read fills in the subjects.
 func (b *batch) read(ctx context.Context, keys []string) error {
-	if err := planBy(ctx, b.tx, byIndex); err != nil {
-		return err
-	}
 	for _, step := range []func(context.Context) error{
 		b.readSources,
 		func(ctx context.Context) error { return b.readOperations(ctx, keys) },
@@ -188,14 +185,20 @@ const operationColumns = `o.idempotency_key, o.action_type, o.workflow_id, o.pay
 	o.retry_not_before, o.retry_not_after`
 
 // endless is what a lease of 'infinity' is to Go: later than any limit.
-func endless() time.Time { return time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) }
+func endless() time.Time { return time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+// earliest is what an instant before our era is to Go: earlier than any limit.
+// Both leave room for lags and margins inside the years that JSON can write.
+func earliest() time.Time { return time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC) }
 
 func stamp(t pgtype.Timestamptz) time.Time {
 	switch {
 	case !t.Valid || t.InfinityModifier == pgtype.NegativeInfinity:
 		return time.Time{}
-	case t.InfinityModifier == pgtype.Infinity:
+	case t.InfinityModifier == pgtype.Infinity || t.Time.After(endless()):
 		return endless()
+	case t.Time.Before(earliest()):
+		return earliest()
 	}
 	return t.Time.UTC()
 }
@@ -316,10 +319,14 @@ func (b *batch) recall(i int, d *priorDecision) {
 	st, f := b.states[i], &b.subjects[i].Facts
 	st.prior = d
 	f.Reviewed = d.reviewed
-	if d.movedTo == "" || !d.movedUpdatedAt.Equal(st.op.UpdatedAt) || d.movedTo != string(st.op.Status) {
+	// The attempt tells whether anybody has moved it since; updated_at does not,
+	// for anybody may touch a row.
+	if d.movedTo == "" || d.movedTo != string(st.op.Status) || d.attempt != int64(st.op.AttemptCount) {
 		return
 	}
-	f.WorkerUpdatedAt = d.workerUpdatedAt
+	if d.movedUpdatedAt.Equal(st.op.UpdatedAt) {
+		f.WorkerUpdatedAt = d.workerUpdatedAt
+	}
 	f.Earlier = &matcher.Earlier{
 		ReasonCode: matcher.ReasonCode(d.movedReason), From: journal.Status(d.movedFrom), To: journal.Status(d.movedTo),
 		At: d.movedAt, EvidenceReplaced: d.replaced,

@@ -62,6 +62,9 @@ func (b *batch) claim(f *found, ops []journal.Operation, index claimants) {
 		tier, ok := matcher.TierOf(op, &f.Record, f.Provider, forms)
 		if !ok {
 			op.Account = ""
+			if b.scope.Sources[f.Source].IDPerDay {
+				op.ProviderOperationID = ""
+			}
 			if tier, ok := matcher.TierOf(op, &f.Record, f.Provider, forms); ok {
 				f.strangers = append(f.strangers, matcher.Claim{IdempotencyKey: op.IdempotencyKey, Tier: tier})
 			}

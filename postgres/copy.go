@@ -275,7 +275,7 @@ func (l *loading) touch(ctx context.Context) (err error) {
 		}
 		defer func() {
 			if err == nil {
-				err = planBy(ctx, l.tx, byIndex)
+				err = planBy(ctx, l.tx, byAny)
 			}
 		}()
 	}

@@ -82,13 +82,13 @@ func (b *batch) readCounterEvidence(ctx context.Context) error {
 	if err := b.unowned(ctx, s, withoutReference, func(f *matcher.Facts) *[]matcher.Unowned { return &f.UnownedWithoutReference }); err != nil {
 		return err
 	}
-	return planBy(ctx, b.tx, byIndex)
+	return planBy(ctx, b.tx, byAny)
 }
 
 // The two ways in which a record r speaks against the absence of p. They are
 // asked for one after the other, so that each is one join on equal values.
 const (
-	sameAmount       = `r.amount_minor = p.amount AND r.currency = p.currency`
+	sameAmount       = `r.amount_minor = p.amount AND (r.currency = p.currency OR p.currency = '')`
 	withoutReference = `r.business_reference IS NULL AND r.folded_references IS NULL AND r.idempotency_key IS NULL`
 )
 

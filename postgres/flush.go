@@ -229,7 +229,10 @@ func (l *loading) probe(ctx context.Context) (map[int]stored, error) {
 		SELECT k.n, r.row_hash, r.record_key, r.statement_id, r.business_reference, r.amount_minor, r.currency,
 		       r.status, r.occurred_at, r.booked_at, r.line, st.as_of, r.conflicted
 		  FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS k(id_hash, key_hash, n)
-		  JOIN {r}.records r USING (id_hash, key_hash)
+		 CROSS JOIN LATERAL (
+		       -- One look into the index for each row, whatever the planner
+		       -- believes of a table that has just been filled.
+		       SELECT * FROM {r}.records f WHERE f.id_hash = k.id_hash AND f.key_hash = k.key_hash LIMIT 1) r
 		  JOIN {r}.statements st ON st.statement_id = r.statement_id`), ids, keys)
 	if err != nil {
 		return nil, fmt.Errorf("compare with known records: %w", err)

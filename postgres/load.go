@@ -113,9 +113,6 @@ func (s *Store) Load(ctx context.Context, d reconcile.Document, r sources.Reader
 // a time, and registers the statement.
 func (l *loading) begin(ctx context.Context) error {
 	d := l.doc
-	if err := planBy(ctx, l.tx, byIndex); err != nil {
-		return err
-	}
 	if err := l.lockSource(ctx); err != nil {
 		return err
 	}
@@ -131,7 +128,9 @@ func (l *loading) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.asOf = derivedAsOf(d, firstSeen)
+	if l.asOf, err = l.s.asOf(ctx, l.tx, d, firstSeen); err != nil {
+		return err
+	}
 	lo, hi := bounds(d.Period)
 	err = l.tx.QueryRow(ctx, l.s.sql(`
 		INSERT INTO {r}.statements (source, account, accounts, name, version, sha256, size, format, mapping_digest,
@@ -176,6 +175,29 @@ func (s *Store) firstSeen(ctx context.Context, db rowQuerier, d reconcile.Docume
 		return d.At, nil
 	}
 	return seen.UTC(), nil
+}
+
+// asOf is derivedAsOf, but never later than what the same bytes were believed
+// before: copying a file anew makes it no fresher.
+func (s *Store) asOf(ctx context.Context, db rowQuerier, d reconcile.Document, firstSeen time.Time) (time.Time, error) {
+	at := derivedAsOf(d, firstSeen)
+	if !d.StatedAsOf.IsZero() {
+		return at, nil
+	}
+	var before *time.Time
+	lo, hi := bounds(d.Period)
+	err := db.QueryRow(ctx, s.sql(`
+		SELECT min(as_of) FROM {r}.statements
+		 WHERE source = $1 AND sha256 = $2 AND account = $3 AND NOT as_of_stated
+		   AND ((period IS NULL AND $4::timestamptz IS NULL) OR period = tstzrange($4, $5))`),
+		d.Source, d.SHA256, account(d.Accounts), lo, hi).Scan(&before)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("look up what %s was believed before: %w", d.Name, err)
+	}
+	if before != nil && before.Before(at) {
+		return before.UTC(), nil
+	}
+	return at, nil
 }
 
 // derivedAsOf is the moment up to which a document speaks: as it says itself, but not

@@ -7,17 +7,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The two ways in which the rows in hand meet a table. The planner is told
-// which, because it can't know: right after a load, or after one that was
-// killed, its statistics speak of an empty table, and a plan for an empty table
-// never ends on a full one.
+// How the rows in hand meet a table. Where both sides are large the planner is
+// told so, because it can't know: right after a load, or after one that was
+// killed, its statistics speak of an empty table, and a plan for an empty
+// table never ends on a full one.
 const (
-	// byIndex: few rows in hand, each looked up by an index.
-	byIndex = `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
-		set_config('enable_mergejoin', 'off', true), set_config('enable_nestloop', 'on', true)`
-	// byHash: many rows on both sides, each side read once.
-	byHash = `SELECT set_config('enable_seqscan', 'on', true), set_config('enable_hashjoin', 'on', true),
-		set_config('enable_mergejoin', 'on', true), set_config('enable_nestloop', 'off', true)`
+	// byHash: each side is read once.
+	byHash = `SELECT set_config('enable_nestloop', 'off', true)`
+	// byAny: as the planner likes.
+	byAny = `SELECT set_config('enable_nestloop', 'on', true)`
 )
 
 // planBy tells the planner, for the rest of the transaction, how to join.

@@ -2,9 +2,11 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"reconciler/reconcile"
 	"reconciler/sources"
@@ -32,6 +34,15 @@ func (s *Store) Quarantine(ctx context.Context, d reconcile.Document, rejects []
 		if err != nil {
 			return err
 		}
+		if d.Period.IsZero() {
+			if d.Period, err = s.periodUnder(ctx, tx, d); err != nil {
+				return err
+			}
+		}
+		asOf, err := s.asOf(ctx, tx, d, firstSeen)
+		if err != nil {
+			return err
+		}
 		lo, hi := bounds(d.Period)
 		err = tx.QueryRow(ctx, s.sql(`
 			INSERT INTO {r}.statements (source, account, accounts, name, version, sha256, size, format, mapping_digest,
@@ -40,7 +51,7 @@ func (s *Store) Quarantine(ctx context.Context, d reconcile.Document, rejects []
 			       CASE WHEN $10::timestamptz IS NULL THEN NULL ELSE tstzrange($10, $11) END, $12, $13, $14, $15, $16, $17)
 			RETURNING statement_id`),
 			d.Source, account(d.Accounts), d.Accounts, d.Name, d.Version, d.SHA256, d.Size, d.Format, d.MappingDigest,
-			lo, hi, derivedAsOf(d, firstSeen), len(rejects), reg.Reason, null(d.RunID), firstSeen, d.ManifestSHA256).Scan(&reg.ID)
+			lo, hi, asOf, len(rejects), reg.Reason, null(d.RunID), firstSeen, d.ManifestSHA256).Scan(&reg.ID)
 		if err != nil {
 			return fmt.Errorf("register %s in quarantine: %w", d.Name, err)
 		}
@@ -82,4 +93,22 @@ func (s *Store) outdated(ctx context.Context, tx pgx.Tx, id int64) error {
 		return fmt.Errorf("look for a newer version of statement %d: %w", id, err)
 	}
 	return nil
+}
+
+// periodUnder is the period of the current statement under a document's name.
+// A refused document that does not say its period is taken for a new version
+// of what stood under its name: that one is no longer the newest word.
+func (s *Store) periodUnder(ctx context.Context, tx pgx.Tx, d reconcile.Document) (sources.Period, error) {
+	var period pgtype.Range[pgtype.Timestamptz]
+	err := tx.QueryRow(ctx, s.sql(`
+		SELECT period FROM {r}.statements
+		 WHERE source = $1 AND account = $2 AND name = $3 AND state = 'accepted' AND superseded_by IS NULL AND period IS NOT NULL
+		 ORDER BY statement_id DESC LIMIT 1`), d.Source, account(d.Accounts), d.Name).Scan(&period)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return sources.Period{}, nil
+	}
+	if err != nil {
+		return sources.Period{}, fmt.Errorf("look for the period of %s: %w", d.Name, err)
+	}
+	return periodOf(period), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -38,7 +39,7 @@ func (s *Store) PutSource(ctx context.Context, src matcher.SourceRule) error {
 		       generation = s.generation + 1
 		 WHERE (s.provider, s.accounts, s.dated_by, s.settlement_lag, s.retention)
 		    IS DISTINCT FROM (excluded.provider, excluded.accounts, excluded.dated_by, excluded.settlement_lag, excluded.retention)`),
-		src.Name, src.Provider, src.Accounts, string(src.DatedBy), int64(src.SettlementLag.Seconds()), int64(src.Retention.Seconds()))
+		src.Name, src.Provider, src.Accounts, string(src.DatedBy), int64((src.SettlementLag+time.Second-1)/time.Second), int64(src.Retention.Seconds()))
 	if err != nil {
 		return fmt.Errorf("register source %s: %w", src.Name, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"reconciler/sources"
@@ -209,7 +210,7 @@ func (d *Document) vouchedBy(manifest []byte) {
 func (s *Source) document(d sources.Delivery) Document {
 	return Document{
 		StatementID: StatementID{Source: s.Rule.Name, Accounts: s.Rule.Accounts, MappingDigest: s.Format.Digest()},
-		Provider:    s.Rule.Provider, Name: d.Name, Version: d.Version, Size: d.Size, Format: s.Format.Name(),
+		Provider:    s.Rule.Provider, Name: strings.ToValidUTF8(d.Name, "\uFFFD"), Version: d.Version, Size: d.Size, Format: s.Format.Name(),
 		ModifiedAt: d.ModifiedAt, ProductionDelay: s.ProductionDelay,
 		Identity: s.Identity, DatedBy: s.Rule.DatedBy, Fold: s.Fold,
 	}
@@ -228,8 +229,13 @@ func survey(ctx context.Context, archive Archive, req IngestRequest, whole bool)
 	if err != nil {
 		return sources.Summary{}, nil, fmt.Errorf("open %s: %w", req.Delivery.Name, err)
 	}
-	if early, ok := reader.(sources.PeriodReader); ok && !whole && !early.Period().IsZero() {
-		return sources.Summary{Period: early.Period()}, nil, nil
+	// What stands before the rows is known even of a document that is refused.
+	var known sources.Summary
+	if early, ok := reader.(sources.PeriodReader); ok {
+		known.Period = early.Period()
+	}
+	if !whole && !known.Period.IsZero() {
+		return known, nil, nil
 	}
 	collected := &rejectCollector{Reader: reader}
 	for rec := (sources.Record{}); ctx.Err() == nil; {
@@ -240,11 +246,11 @@ func survey(ctx context.Context, archive Archive, req IngestRequest, whole bool)
 		case errors.Is(err, io.EOF):
 			sum, err := reader.Summary()
 			if err != nil {
-				err = fmt.Errorf("read %s: %w", req.Delivery.Name, err)
+				return known, collected.rejects, fmt.Errorf("read %s: %w", req.Delivery.Name, err)
 			}
-			return sum, collected.rejects, err
+			return sum, collected.rejects, nil
 		default:
-			return sources.Summary{}, collected.rejects, fmt.Errorf("read %s: %w", req.Delivery.Name, err)
+			return known, collected.rejects, fmt.Errorf("read %s: %w", req.Delivery.Name, err)
 		}
 	}
 	return sources.Summary{}, nil, context.Cause(ctx)

@@ -1,5 +1,7 @@
 package sources
 
+import "strings"
+
 // CSV is the form of a delimited text file (`sources.NAME.csv`).
 type CSV struct {
 	// Delimiter between cells, one ASCII character; default ",".
@@ -235,6 +237,18 @@ type PeriodRule struct {
 	// Inclusive: the end is the last second (or minute, as the layout has it)
 	// of the period: 23:59:59.
 	Inclusive bool `yaml:"inclusive,omitempty" json:"inclusive,omitempty"`
+}
+
+// WithTimes reports that periods may begin or end inside a day: records
+// without an id are then told apart by their time, not only by their day.
+func (r *PeriodRule) WithTimes() bool {
+	switch {
+	case r == nil || r.Daily != "":
+		return false
+	case r.Layout != "":
+		return strings.Contains(r.Layout, "15") || strings.Contains(r.Layout, "04")
+	}
+	return r.Cells != nil || r.Columns != nil || strings.Contains(r.Pattern, "T")
 }
 
 // PeriodCells are the cells of both ends; without To it is the day From.

@@ -28,6 +28,7 @@ func buildSource(cfg *config.Config, name string, files []string) (reconcile.Sou
 	if id := src.Fields.ProviderOperationID; id != nil {
 		out.Identity.IDUniquePerDay = id.UniquePer == "day"
 	}
+	out.Identity.TimeInKey = src.Completeness.Period.WithTimes()
 	if ref := src.Fields.BusinessReference; ref != nil {
 		out.Fold, out.Tokens = ref.Fold, ref.Fold != nil || ref.Extract != ""
 	}

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -66,7 +67,29 @@ func (f *Folder) Open(_ context.Context, digest string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open archived statement: %w", err)
 	}
-	return file, nil
+	return &verified{File: file, digest: digest, sum: sha256.New()}, nil
+}
+
+// verified reads a kept file, and refuses to end if it is not what its name
+// says: a damaged copy must not pass for the statement.
+type verified struct {
+	*os.File
+	digest string
+	sum    hash.Hash
+}
+
+func (v *verified) Read(p []byte) (int, error) {
+	n, err := v.File.Read(p)
+	v.sum.Write(p[:n])
+	if errors.Is(err, io.EOF) && hex.EncodeToString(v.sum.Sum(nil)) != v.digest {
+		return n, fmt.Errorf("the archived copy %s is damaged; remove it, and deliver the statement again", v.File.Name())
+	}
+	return n, err
+}
+
+// WriteTo is not the file's own: every byte goes through Read.
+func (v *verified) WriteTo(w io.Writer) (int64, error) {
+	return io.Copy(w, struct{ io.Reader }{v})
 }
 
 func (f *Folder) path(digest string) string {
