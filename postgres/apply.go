@@ -316,14 +316,15 @@ func (a *applying) putOwners(ctx context.Context) error {
 	}
 	_, err := a.tx.Exec(ctx, a.s.sql(`
 		WITH k AS (
-			SELECT k.*, r.owner_key AS former
-			  FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS k(id_hash, key_hash, owner_key)
-			  JOIN {r}.records r USING (id_hash, key_hash)
-			 WHERE r.owner_key IS DISTINCT FROM k.owner_key
-			 ORDER BY k.id_hash, k.key_hash FOR UPDATE OF r),
-		put AS (
-			UPDATE {r}.records r SET owner_key = k.owner_key FROM k
-			 WHERE r.id_hash = k.id_hash AND r.key_hash = k.key_hash)
+			SELECT k.owner_key, r.at, r.owner_key AS former
+			  FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS n(id_hash, key_hash, owner_key)
+			         ORDER BY id_hash, key_hash) AS k
+			 CROSS JOIN LATERAL (
+			       -- As in a load: one look into the index for each.
+			       SELECT f.ctid AS at, f.owner_key FROM {r}.records f
+			        WHERE f.id_hash = k.id_hash AND f.key_hash = k.key_hash LIMIT 1 FOR UPDATE) r
+			 WHERE r.owner_key IS DISTINCT FROM k.owner_key),
+		put AS (UPDATE {r}.records r SET owner_key = k.owner_key FROM k WHERE r.ctid = k.at)
 		INSERT INTO {j}.agent_operation_changes (idempotency_key)
 		SELECT DISTINCT former FROM k WHERE former IS NOT NULL`), ids, keys, owners)
 	if err != nil {
