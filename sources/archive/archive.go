@@ -82,7 +82,7 @@ func (v *verified) Read(p []byte) (int, error) {
 	n, err := v.File.Read(p)
 	v.sum.Write(p[:n])
 	if errors.Is(err, io.EOF) && hex.EncodeToString(v.sum.Sum(nil)) != v.digest {
-		return n, fmt.Errorf("the archived copy %s is damaged; remove it, and deliver the statement again", v.File.Name())
+		return n, fmt.Errorf("the archived copy %s is damaged; remove it, and deliver the statement again", v.Name())
 	}
 	return n, err
 }
